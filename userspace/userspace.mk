@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Everything that is compiled for userspace. Run from the repository root:
+#
+#   make -f userspace/userspace.mk unit [T=metadata] [SEED=n]   unit tests under ASan and UBSan
+#   make -f userspace/userspace.mk fuzz [T=metadata] [SECONDS=10]   libFuzzer, a run for each entry point
+#   make -f userspace/userspace.mk tools                        the programs
+#   make -f userspace/userspace.mk clean
+#
+# The [S] sources and the policies come from sources.mk, the list that Kbuild reads.
+# A program links the objects themselves: from an archive the linker would drop the
+# constructors by which policies register.
+
+include sources.mk
+
+BUILD ?= build/user
+SECONDS ?= 10
+CLANG ?= clang
+
+# Libraries of userspace/ (not the programs)
+PC_USER_LIBS := kshim/kshim policies metaio-file
+
+WARN := -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers \
+	-Wno-sign-compare
+INCLUDES := -Iuserspace/kshim -Iuserspace -Idm-target -Ipolicies -Itests/unit
+CFLAGS_ALL := -std=gnu11 -g $(WARN) $(INCLUDES) -DPC_VERSION=\"$(PC_VERSION)\" -MMD -MP
+SAN := -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZSAN := -O1 -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
+sources := $(wildcard $(PC_SHARED:%=dm-target/%.c) $(PC_POLICIES:%=policies/%.c) \
+		      $(PC_USER_LIBS:%=userspace/%.c))
+helpers := $(filter-out tests/unit/test-%.c,$(wildcard tests/unit/*.c))
+T ?= *
+unit_sources := $(wildcard $(T:%=tests/unit/test-%.c))
+fuzz_sources := $(wildcard $(T:%=tests/fuzz/fuzz-%.c))
+
+san_objects := $(sources:%.c=$(BUILD)/san/%.o) $(helpers:%.c=$(BUILD)/san/%.o)
+fuzz_objects := $(sources:%.c=$(BUILD)/fuzz/%.o)
+unit_programs := $(unit_sources:tests/unit/%.c=$(BUILD)/%)
+fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
+
+.PHONY: tools unit fuzz clean unit-programs
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+tools:
+
+unit-programs: $(unit_programs)
+
+unit: $(unit_programs)
+	@PC_SEED="$(or $(SEED),$(PC_SEED))" sh tests/unit/run.sh $(unit_programs)
+
+fuzz: $(fuzz_programs)
+	@set -e; for p in $(fuzz_programs); do \
+		corpus=$(BUILD)/corpus/$${p##*/}; mkdir -p $$corpus; \
+		seeds=tests/fuzz/seeds/$${p##*/fuzz-}; test -d $$seeds || seeds=; \
+		$$p -max_total_time=$(SECONDS) -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
+			$$corpus $$seeds >$$p.log 2>&1 || { tail -40 $$p.log; echo "$${p##*/}: FAILED"; exit 1; }; \
+		echo "$${p##*/}: $$(sed -n 's/^stat::number_of_executed_units: */runs /p' $$p.log), no findings"; \
+	done
+
+clean:
+	rm -rf $(BUILD)
+
+$(BUILD)/san/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(SAN) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/fuzz/%.o: %.c
+	@mkdir -p $(@D)
+	$(CLANG) $(CFLAGS_ALL) $(FUZZSAN) $(CFLAGS) -c -o $@ $<
+
+$(unit_programs): $(BUILD)/test-%: $(BUILD)/san/tests/unit/test-%.o $(san_objects)
+	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka
+
+$(fuzz_programs): $(BUILD)/fuzz-%: $(BUILD)/fuzz/tests/fuzz/fuzz-%.o $(fuzz_objects)
+	$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
