@@ -3,8 +3,8 @@
  * [S] The policy contract: what a policy module offers, and what it may rely on.
  *
  * A policy decides what is cached; it never does I/O, never sleeps, takes no
- * lock, and allocates in create() only. Every operation but create() and
- * destroy() is called with the core's one policy lock held and interrupts off,
+ * lock, and allocates in create() only. Every operation but create(), destroy()
+ * and loaded() is called with the core's one policy lock held and interrupts off,
  * in kernel and userspace alike, so a policy file compiles unchanged in both.
  * No floating point, no clock, no randomness but from the seed.
  *
@@ -88,7 +88,8 @@ struct pc_policy_type {
 	 * core demotes those that it can (clean, idle), calling removed() for each,
 	 * and asks again. Asked again without a removal in between, it offers other
 	 * candidates after those already refused, until all were offered once; then
-	 * it starts over. Returns how many were stored.
+	 * it starts over. Returns how many were stored; fewer than n, 0 included, end
+	 * such a round: a caller that could use none of a whole round stops there.
 	 */
 	unsigned int (*victims)(struct pc_policy *p, unsigned int n, pc_cblock_t *out);
 	/* What to remember of a block over a restart or a policy swap. */
@@ -101,6 +102,13 @@ struct pc_policy_type {
 	 */
 	unsigned int (*walk)(struct pc_policy *p, u64 *cursor, unsigned int n, pc_cblock_t *out);
 
+	/*
+	 * Optional: all blocks of a start were loaded, in the order of cblocks; now the
+	 * hints may be put to use. May take long and sleep: the only operation besides
+	 * create() and destroy() called without the policy lock; no other runs. Not
+	 * called after a swap, where the order of the load() calls is the right one.
+	 */
+	void (*loaded)(struct pc_policy *p);
 	/* Optional: time passes; called about every second. */
 	void (*tick)(struct pc_policy *p);
 	/*
