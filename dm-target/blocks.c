@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * [S] The block table of blocks.h: hash index, free list and geometry.
+ *
+ * Owns no lock and knows nothing of bios or of the disk. A bucket belongs to
+ * exactly one shard, because the shard is the low bits of the bucket number. The
+ * index is a table of 32-bit links: 40 bytes a block and 4 of buckets.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "blocks.h"
+
+int pc_blocks_init(struct pc_blocks *b, u32 nr, u32 block_sectors, u32 sub_sectors,
+		   u64 origin_sectors)
+{
+	u32 nr_buckets = max_t(u32, roundup_pow_of_two(nr), PC_NR_SHARDS);
+	u32 tail, i;
+
+	BUILD_BUG_ON(sizeof(struct pc_block) != 40);
+
+	/* at most as many buckets as blocks: memory, not chain length, is short */
+	if (nr_buckets > nr && nr_buckets > PC_NR_SHARDS)
+		nr_buckets /= 2;
+	memset(b, 0, sizeof(*b));
+	b->nr = nr;
+	b->block_sectors = block_sectors;
+	b->block_shift = is_power_of_2(block_sectors) ? ilog2(block_sectors) : -1;
+	b->sub_sectors = sub_sectors;
+	b->sub_shift = ilog2(sub_sectors);
+	b->nr_subs = DIV_ROUND_UP(block_sectors, sub_sectors);
+	b->full_mask = pc_mask(0, b->nr_subs - 1);
+	b->origin_sectors = origin_sectors;
+	b->nr_oblocks = div_u64_rem(origin_sectors, block_sectors, &tail);
+	b->last_mask = b->full_mask;
+	if (tail) {
+		b->nr_oblocks++;
+		tail >>= b->sub_shift;
+		b->last_mask = tail ? pc_mask(0, tail - 1) : 0;
+	}
+
+	b->bucket_mask = nr_buckets - 1;
+	b->table = vzalloc(array_size(nr, sizeof(*b->table)));
+	b->buckets = vmalloc(array_size(nr_buckets, sizeof(*b->buckets)));
+	if (!b->table || !b->buckets) {
+		pc_blocks_exit(b);
+		return -ENOMEM;
+	}
+	memset(b->buckets, 0xff, array_size(nr_buckets, sizeof(*b->buckets)));
+	b->free_head = PC_NONE;
+	for (i = nr; i-- > 0; ) {
+		b->table[i].pending = PC_NONE;
+		pc_blocks_free(b, pc_cblock(i));
+	}
+	return 0;
+}
+
+void pc_blocks_exit(struct pc_blocks *b)
+{
+	vfree(b->table);
+	vfree(b->buckets);
+	b->table = NULL;
+	b->buckets = NULL;
+}
+
+size_t pc_blocks_memory(const struct pc_blocks *b)
+{
+	return (size_t)b->nr * sizeof(*b->table) +
+	       ((size_t)b->bucket_mask + 1) * sizeof(*b->buckets);
+}
+
+/* A finaliser with good low bits (the 64-bit mix of MurmurHash3, A. Appleby). */
+u32 pc_blocks_hash(pc_oblock_t o)
+{
+	u64 h = pc_from_oblock(o);
+
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 33;
+	return (u32)h;
+}
+
+struct pc_block *pc_blocks_find(const struct pc_blocks *b, pc_oblock_t o)
+{
+	u64 n = pc_from_oblock(o);
+	u32 i = b->buckets[pc_blocks_hash(o) & b->bucket_mask];
+
+	while (i != PC_NONE) {
+		struct pc_block *blk = &b->table[i];
+
+		if (blk->oblock_low == (u32)n && blk->oblock_high == (u16)(n >> 32))
+			return blk;
+		i = blk->next;
+	}
+	return NULL;
+}
+
+void pc_blocks_insert(struct pc_blocks *b, pc_cblock_t c, pc_oblock_t o)
+{
+	struct pc_block *blk = pc_blocks_get(b, c);
+	u32 *bucket = &b->buckets[pc_blocks_hash(o) & b->bucket_mask];
+	u64 n = pc_from_oblock(o);
+
+	blk->oblock_low = (u32)n;
+	blk->oblock_high = (u16)(n >> 32);
+	blk->flags = PC_BLOCK_MAPPED;
+	blk->valid = 0;
+	blk->dirty = 0;
+	blk->next = *bucket;
+	*bucket = pc_from_cblock(c);
+}
+
+void pc_blocks_remove(struct pc_blocks *b, pc_cblock_t c)
+{
+	struct pc_block *blk = pc_blocks_get(b, c);
+	u32 *link = &b->buckets[pc_blocks_hash(pc_blocks_oblock(blk)) & b->bucket_mask];
+
+	while (*link != pc_from_cblock(c))
+		link = &b->table[*link].next;
+	*link = blk->next;
+	blk->flags = 0;
+	blk->valid = 0;
+	blk->dirty = 0;
+	blk->next = PC_NONE;
+}
+
+pc_cblock_t pc_blocks_alloc(struct pc_blocks *b)
+{
+	u32 i = b->free_head;
+
+	if (i == PC_NONE)
+		return PC_CBLOCK_NONE;
+	b->free_head = b->table[i].next;
+	b->nr_free--;
+	return pc_cblock(i);
+}
+
+void pc_blocks_free(struct pc_blocks *b, pc_cblock_t c)
+{
+	pc_blocks_get(b, c)->next = b->free_head;
+	b->free_head = pc_from_cblock(c);
+	b->nr_free++;
+}
+
+pc_oblock_t pc_blocks_of_sector(const struct pc_blocks *b, u64 sector, u32 *offset)
+{
+	u64 o;
+
+	if (b->block_shift >= 0) {
+		*offset = sector & (b->block_sectors - 1);
+		o = sector >> b->block_shift;
+	} else {
+		o = div_u64_rem(sector, b->block_sectors, offset);
+	}
+	return pc_oblock(o);
+}
+
+u64 pc_blocks_sector(const struct pc_blocks *b, pc_oblock_t o)
+{
+	return pc_from_oblock(o) * b->block_sectors;
+}
+
+/* Sectors of sub-block s (the last of a block may be short). */
+static u32 sub_length(const struct pc_blocks *b, u32 s)
+{
+	return min_t(u32, b->sub_sectors, b->block_sectors - (s << b->sub_shift));
+}
+
+struct pc_span pc_blocks_span(const struct pc_blocks *b, u32 offset, u32 sectors)
+{
+	u32 end = offset + sectors;
+	struct pc_span s;
+
+	s.first = offset >> b->sub_shift;
+	s.last = (end - 1) >> b->sub_shift;
+	s.partial_first = offset != s.first << b->sub_shift;
+	s.partial_last = end != (s.last << b->sub_shift) + sub_length(b, s.last);
+	if (s.first == s.last)
+		s.partial_first = s.partial_last = s.partial_first || s.partial_last;
+	return s;
+}
+
+u64 pc_blocks_usable(const struct pc_blocks *b, pc_oblock_t o)
+{
+	return pc_from_oblock(o) + 1 == b->nr_oblocks ? b->last_mask : b->full_mask;
+}
+
+u32 pc_blocks_length(const struct pc_blocks *b, pc_oblock_t o)
+{
+	u64 left = b->origin_sectors - pc_blocks_sector(b, o);
+
+	return min_t(u64, b->block_sectors, left);
+}

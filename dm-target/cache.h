@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * [K] One cached device: what the engines and the mapper share, and the small steps
+ * that they have in common (pending objects, waiting and waking, dirty counts).
+ *
+ * Lock order: shard lock -> pool lock or free lock or deferred lock or the policy
+ * host's locks (leaves). All spinlocks are taken with interrupts off, because bios
+ * complete in interrupts. Nothing under a spinlock sleeps or submits I/O.
+ */
+#ifndef PC_CACHE_H
+#define PC_CACHE_H
+
+#include <linux/bio.h>
+#include <linux/device-mapper.h>
+#include <linux/kfifo.h>
+#include <linux/mempool.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "args.h"
+#include "blocks.h"
+#include "pending.h"
+#include "commit.h"
+#include "registry.h"
+#include "stream.h"
+
+#define PC_NR_ORIGIN_WRITES 4096u	/* hashed counters of rule 6 */
+#define PC_MAX_COPY_SECTORS 2048u	/* one piece of a fill, copy or two-device write */
+#define PC_IDLE_MS 100u			/* the origin counts as idle after this (section 3) */
+
+struct pc_shard {
+	spinlock_t lock;
+} ____cacheline_aligned_in_smp;
+
+/* What a device holds that no flush has made durable (rule 13). */
+struct pc_dirty_device {
+	atomic_t unflushed;		/* a user's write or a fill completed since the flush */
+	atomic_t unflushed_copy;	/* writeback's copy did (origin only) */
+};
+
+/* Counters of `stats`; the first six are also the status line's and durable. */
+enum pc_stat {
+	PC_STAT_READ_HIT, PC_STAT_READ_MISS, PC_STAT_WRITE_HIT, PC_STAT_WRITE_MISS,
+	PC_STAT_DEMOTION, PC_STAT_PROMOTION,
+	PC_STAT_READ_BYPASS, PC_STAT_WRITE_BYPASS, PC_STAT_SEQUENTIAL, PC_STAT_IDLE_CLASS,
+	PC_STAT_FLUSH, PC_STAT_FUA, PC_STAT_DISCARD,
+	PC_STAT_FILL, PC_STAT_FILL_SECTORS, PC_STAT_FILL_ERROR,
+	PC_STAT_POPULATE, PC_STAT_PARTIAL_WRITE,
+	PC_STAT_WRITEBACK, PC_STAT_WRITEBACK_SECTORS, PC_STAT_WRITEBACK_ERROR,
+	PC_STAT_TOUCHED,
+	PC_STAT_WAIT_BUSY, PC_STAT_WAIT_COMMIT, PC_STAT_WAIT_POOL,
+	PC_STAT_NO_FREE, PC_STAT_NO_PENDING, PC_STAT_NO_PAGES,
+	PC_STAT_CACHE_READ_ERROR, PC_STAT_CACHE_WRITE_ERROR, PC_STAT_ORIGIN_ERROR,
+	PC_STAT_DROPPED,
+	PC_STAT_CACHE_FLUSH, PC_STAT_ORIGIN_FLUSH,
+	PC_NR_STATS,
+};
+
+struct pc_stats {
+	u64 n[PC_NR_STATS];
+};
+
+/* A range that a partial write left uncached: filled in the background. */
+struct pc_after_fill {
+	u64 oblock;
+	u32 first;
+	u32 last;
+};
+
+struct pc_cache {
+	struct dm_target *ti;
+	struct dm_dev *metadata_dev;
+	struct dm_dev *cache_dev;
+	struct dm_dev *origin_dev;
+	char name[32];			/* for workqueues and messages */
+	u32 block_sectors;
+	bool discard_passdown;		/* as given */
+	bool origin_discards;		/* io_hints: the origin supports them */
+
+	enum pc_mode mode;		/* READ_ONCE: per bio at lookup */
+	enum pc_mode table_mode;	/* what the table said */
+	struct pc_tunables tunables;	/* message lock to write, READ_ONCE to read */
+	struct mutex message_lock;
+
+	/* durable half */
+	struct pc_metaio *metaio;
+	struct pc_metadata *md;
+	struct pc_commit commit;
+	bool failed;			/* metadata failed: READ_ONCE, never cleared */
+	bool loaded;			/* preresume, postsuspend */
+	bool writer;			/* is in the list of writers (target.c) */
+	struct list_head writers;
+
+	/* in-core half */
+	struct pc_blocks blocks;
+	spinlock_t free_lock;
+	u32 free_target;		/* size of the free pool */
+	atomic_t free_demand;		/* somebody found the pool empty */
+	struct pc_shard shards[PC_NR_SHARDS];
+	struct pc_pendings pendings;
+	spinlock_t pool_lock;
+	atomic_t *origin_writes;	/* hashed: rule 6 */
+	struct pc_policy_host *policy;
+
+	atomic_t nr_dirty;		/* blocks with PC_BLOCK_DIRTY */
+	atomic_t nr_resident;
+	atomic_t nr_demoting;
+	atomic_t nr_stream;		/* blocks with PC_BLOCK_STREAM */
+	atomic_t nr_must;		/* pending objects with must bits */
+	atomic_t nr_waiting;		/* bios on pending objects and pool_waiters */
+	unsigned long *dirty_map;	/* a bit a block with dirty sub-blocks; atomic bit ops */
+
+	/* intents (rule 9), flush.c */
+	spinlock_t intent_lock;
+	u32 *intents;			/* cblocks that have one, intent lock */
+	u32 nr_intents;
+	u32 max_intents;
+	struct delayed_work intent_work;
+	u64 nr_intents_started;
+
+	/* flushes, flush.c */
+	struct pc_dirty_device cache_state, origin_state;
+	struct mutex round_lock;	/* rounds are serial */
+	atomic_t rounds_wanted;
+	bool round_running;		/* flush lock */
+	spinlock_t flush_lock;
+	struct bio_list flushes;	/* flush lock: FLUSH that need rounds only */
+	struct bio_list record_flushes;	/* flush lock: FLUSH and FUA that need records */
+	struct bio_list record_fuas;	/* flush lock: their data is durable already */
+	struct bio_list cycle_flushes;	/* owner: the committer, for one cycle */
+	struct bio_list cycle_fuas;
+	struct work_struct flush_work;
+	struct workqueue_struct *flush_wq;
+	bool cycle_full, cycle_cache_ok, cycle_origin_ok;	/* owner: the committer */
+	int cycle_err;
+	u32 cycle_cursor;
+
+	/* bios that wait or must be handled in a worker */
+	spinlock_t deferred_lock;
+	struct bio_list deferred;	/* retried from the lookup on */
+	struct bio_list pool_waiters;	/* no pending object or no pages */
+	struct work_struct deferred_work;
+	struct workqueue_struct *wq;
+
+	/* fills */
+	mempool_t *fill_pool;
+	mempool_t *both_pool;
+	mempool_t *copy_pool;
+	struct bio_set bios;
+	struct pc_pages *pages;
+	atomic_t nr_background;		/* fills, copies, discards in flight */
+	wait_queue_head_t background_wait;
+	bool stop_background;		/* presuspend: start nothing unasked */
+	spinlock_t after_lock;
+	struct pc_after_fill after[64];	/* after lock: ring of partial writes' fills */
+	u32 after_head, after_tail;
+	struct work_struct after_work;
+	struct pc_fill_tuner *tuner;
+	struct bio_list discards;	/* deferred lock */
+	struct work_struct discard_work;
+	struct list_head fill_queue;	/* deferred lock: fills with data to write */
+	struct work_struct fill_work;
+
+	/* writeback and reclaim */
+	struct pc_writeback *writeback;
+	struct work_struct reclaim_work;
+	bool reclaim_stuck;		/* nothing clean to demote: writeback must help */
+	unsigned long last_user_origin;	/* jiffies of the last user I/O to the origin */
+	bool cleaner;			/* the policy wants all blocks clean */
+	bool flush_wanted;		/* message `flush` */
+
+	/* streams */
+	spinlock_t stream_lock;
+	struct pc_streams streams;
+
+	unsigned int cache_errors;	/* in a row; READ_ONCE */
+	bool cache_gone;		/* EMPTY is durable: the origin alone serves */
+
+	struct pc_stats __percpu *stats;
+	u64 base_counters[PC_NR_COUNTERS];	/* lifetime, from the superblock */
+};
+
+/* What end_io does with a bio. */
+enum pc_bio_kind {
+	PC_BIO_NONE,		/* nothing to do */
+	PC_BIO_CACHE_READ,
+	PC_BIO_CACHE_WRITE,
+	PC_BIO_ORIGIN_READ,
+	PC_BIO_ORIGIN_WRITE,
+	PC_BIO_ENDING,		/* waits for the drop to be durable, then ends with status */
+	PC_BIO_RETRY_ORIGIN,	/* a failed cache read or populating write */
+	PC_BIO_FLUSH_WAIT,	/* FUA: waits for a record */
+	PC_BIO_DONE,
+};
+
+/* Per-bio data; owner: whoever has the bio. */
+struct pc_bio {
+	struct bvec_iter iter;	/* as mapped, sector relative to the target */
+	blk_opf_t opf;
+	u64 mask;		/* sub-blocks written, or to be dropped */
+	u64 populate;		/* those of mask that were not valid */
+	u64 start_ns;		/* origin reads: for the seek estimate */
+	u32 cblock;
+	u8 kind;
+	u8 parity;
+	u8 first, last;		/* counted sub-blocks of an origin write */
+	bool counted : 1;	/* hit or miss was counted */
+	bool seen : 1;		/* stream and policy have seen it */
+	bool sequential : 1;
+	bool idle_class : 1;
+	bool no_fill : 1;	/* a fill failed under it: plain miss */
+	bool origin_counted : 1;
+	bool fill_after : 1;	/* a partial write: fill afterwards */
+	blk_status_t status;
+};
+
+static inline struct pc_bio *pc_bio(struct bio *bio)
+{
+	return dm_per_bio_data(bio, sizeof(struct pc_bio));
+}
+
+static inline void pc_count(struct pc_cache *pc, enum pc_stat s)
+{
+	this_cpu_inc(pc->stats->n[s]);
+}
+
+static inline void pc_count_add(struct pc_cache *pc, enum pc_stat s, u64 n)
+{
+	this_cpu_add(pc->stats->n[s], n);
+}
+
+static inline spinlock_t *pc_shard_lock(struct pc_cache *pc, pc_oblock_t o)
+{
+	return &pc->shards[pc_blocks_shard(o)].lock;
+}
+
+static inline sector_t pc_cache_sector(struct pc_cache *pc, u32 cblock)
+{
+	return (sector_t)cblock * pc->block_sectors;
+}
+
+/* Total of a counter since the module's instance started (stats_reset aside). */
+u64 pc_stat_sum(struct pc_cache *pc, enum pc_stat s);
+
+/*
+ * Locks the shard of a mapped cache block found by its number, as scans do. Returns
+ * NULL, with nothing locked, if it is not mapped.
+ */
+struct pc_block *pc_lock_cblock(struct pc_cache *pc, u32 cblock, spinlock_t **lock,
+				unsigned long *flags);
+
+/* Under the shard lock. The block's pending object, made if need be; NULL: pool empty. */
+struct pc_pending *pc_get_pending(struct pc_cache *pc, struct pc_block *blk);
+/* Under the shard lock. Frees the object if nothing needs it any more. */
+void pc_put_pending(struct pc_cache *pc, struct pc_pending *p);
+
+/* Under the shard lock. The bio is retried after the next event of the block. */
+void pc_wait_pending(struct pc_cache *pc, struct pc_pending *p, struct bio *bio);
+void pc_wake_pending(struct pc_cache *pc, struct pc_pending *p);
+/* Any context: waits until pool or pages are free again / retries it in the worker. */
+void pc_wait_pool(struct pc_cache *pc, struct bio *bio);
+void pc_wake_pool(struct pc_cache *pc);
+void pc_defer_bio(struct pc_cache *pc, struct bio *bio);
+
+/* Under the shard lock: after blk->dirty or the pending object changed. */
+void pc_update_dirty(struct pc_cache *pc, struct pc_block *blk);
+/* Under the shard lock. must bits are added or have gone. */
+void pc_add_must(struct pc_cache *pc, struct pc_pending *p, u64 mask);
+void pc_update_must(struct pc_cache *pc, struct pc_pending *p, u64 old);
+
+/* Rule 6. mask: sub-blocks of o with a user's write to the origin in flight. */
+u64 pc_origin_writes(struct pc_cache *pc, pc_oblock_t o, u64 mask);
+void pc_origin_write_starts(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last);
+void pc_origin_write_ends(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last);
+
+/* Background work that suspend waits for. */
+void pc_background_get(struct pc_cache *pc);
+void pc_background_put(struct pc_cache *pc);
+
+/* Under shard lock: drop sub-blocks for good. p is there if any was valid on disk. */
+void pc_drop(struct pc_cache *pc, struct pc_block *blk, struct pc_pending *p, u64 mask);
+
+/* Ends a bio that dm gave us and that we may have submitted before. Any context. */
+void pc_end_bio(struct bio *bio, blk_status_t status);
+
+static inline bool pc_is_cleaning(struct pc_cache *pc)
+{
+	return READ_ONCE(pc->cleaner) || READ_ONCE(pc->flush_wanted) ||
+	       READ_ONCE(pc->mode) != PC_MODE_WRITEBACK;
+}
+
+/* The user is at the origin: background work keeps small. */
+static inline bool pc_origin_is_idle(struct pc_cache *pc)
+{
+	return time_after(jiffies, READ_ONCE(pc->last_user_origin) +
+				   msecs_to_jiffies(PC_IDLE_MS));
+}
+
+#endif
