@@ -122,9 +122,9 @@ cleanup()
 	[ -z "$tail_pid" ] || kill "$tail_pid" 2>/dev/null || true
 	[ -z "$qemu_pid" ] || wait "$qemu_pid" 2>/dev/null || true
 	rm -rf "$run/src"
-	if [ $keep = 0 ] && [ $status = 0 ]; then
+	if [ $mode = probe ] || { [ $keep = 0 ] && [ $status = 0 ]; }; then
 		rm -rf "$run"
-	elif [ $mode != probe ]; then
+	else
 		echo "# logs and results: $run"
 		# five of these are enough
 		find "$PC_CACHE" -maxdepth 1 -name 'run-*' -mmin +60 -printf '%T@ %p\n' |
@@ -265,7 +265,10 @@ watch_guest()
 			seen=$now
 			deadline=$((SECONDS + limit))
 		fi
-		if [ $SECONDS -ge $deadline ] && [ $mode != shell ]; then
+		if [ $mode = probe ] && grep -q 'internal error' "$run/qemu"; then
+			deadline=0
+		fi
+		if [ $SECONDS -ge $deadline ]; then
 			echo "# no progress of '$now' within $limit s: guest stopped" >>"$run/log"
 			kill "$qemu_pid" 2>/dev/null || true
 			return
