@@ -594,14 +594,14 @@ static int message_set(struct pc_message_args *out, const char *key, struct word
 }
 
 int pc_args_parse_message(struct pc_message_args *out, unsigned int argc, char **argv,
-			  const struct pc_tunables *current, const char *policy,
+			  const struct pc_tunables *in_force, const char *policy,
 			  u32 nr_cblocks, char err[PC_ERR_SIZE])
 {
 	struct words w = { argc, argv };
 	const char *word = next_word(&w);
 
 	memset(out, 0, sizeof(*out));
-	out->tunables = *current;
+	out->tunables = *in_force;
 	err[0] = '\0';
 
 	if (!word)

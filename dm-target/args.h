@@ -107,12 +107,12 @@ int pc_args_parse_table(struct pc_args *out, unsigned int argc, char **argv,
 			char err[PC_ERR_SIZE]);
 
 /*
- * Words of a message. current: the tunables in force; policy: the name of the
+ * Words of a message. in_force: the tunables as they are; policy: the name of the
  * policy at work (sequential_threshold belongs to mq, elsewhere it is an alias of
  * bypass_sequential); nr_cblocks bounds the ranges. 0, or -EINVAL with err filled.
  */
 int pc_args_parse_message(struct pc_message_args *out, unsigned int argc, char **argv,
-			  const struct pc_tunables *current, const char *policy,
+			  const struct pc_tunables *in_force, const char *policy,
 			  u32 nr_cblocks, char err[PC_ERR_SIZE]);
 
 /*

@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * [K] Registry of policies, and the host that runs one policy for one device
+ * (registry.h).
+ *
+ * The registry is a list under a mutex; a policy in use holds a reference on its
+ * module. The host owns the one policy lock, under which every operation of the
+ * policy runs but create, destroy and loaded, and a bit a cblock that says what the
+ * policy holds, so that a policy is told of insertions and removals in turns whatever
+ * the core does. Hits go into a buffer of the CPU, each with a lock of its own that is
+ * nearly always free, and from there in one go to the policy: when the buffer is half
+ * full if the policy lock is free, at the latest when it is full. Nothing is dropped
+ * and the order of a CPU is kept.
+ */
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/kmod.h>
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include "registry.h"
+
+#define NR_HITS 64u
+/* blocks moved from policy to policy under the lock at a time: well below 1 ms */
+#define SWAP_SLICE 1000u
+
+/* The registry */
+
+static DEFINE_MUTEX(types_mutex);
+static LIST_HEAD(types);	/* under types_mutex */
+
+static struct pc_policy_type *find(const char *name)
+{
+	struct pc_policy_type *type;
+
+	lockdep_assert_held(&types_mutex);
+	list_for_each_entry(type, &types, list)
+		if (!strcmp(type->name, name))
+			return type;
+	return NULL;
+}
+
+static bool is_complete(const struct pc_policy_type *t)
+{
+	return t->create && t->destroy && t->load && t->hit && t->miss && t->inserted &&
+	       t->removed && t->victims && t->hint && t->walk && t->memory;
+}
+
+int pc_policy_register(struct pc_policy_type *type)
+{
+	int r = 0;
+
+	if (type->api != PC_POLICY_API || !type->name || !*type->name ||
+	    strlen(type->name) >= PC_POLICY_NAME_SIZE || !strcmp(type->name, "default") ||
+	    !is_complete(type)) {
+		pr_err("polycache: policy %.16s: made for another version, or incomplete\n",
+		       type->name ? type->name : "?");
+		return -EINVAL;
+	}
+
+	mutex_lock(&types_mutex);
+	if (find(type->name))
+		r = -EEXIST;
+	else
+		list_add_tail(&type->list, &types);
+	mutex_unlock(&types_mutex);
+	return r;
+}
+EXPORT_SYMBOL_GPL(pc_policy_register);
+
+void pc_policy_unregister(struct pc_policy_type *type)
+{
+	mutex_lock(&types_mutex);
+	list_del(&type->list);
+	mutex_unlock(&types_mutex);
+}
+EXPORT_SYMBOL_GPL(pc_policy_unregister);
+
+static struct pc_policy_type *get_registered(const char *name)
+{
+	struct pc_policy_type *type;
+
+	mutex_lock(&types_mutex);
+	type = find(name);
+	if (type && !try_module_get(type->owner))
+		type = NULL;
+	mutex_unlock(&types_mutex);
+	return type;
+}
+
+static const char *resolve(const char *name)
+{
+	return strcmp(name, "default") ? name : PC_POLICY_DEFAULT;
+}
+
+struct pc_policy_type *pc_registry_get(const char *name, bool may_load)
+{
+	struct pc_policy_type *type;
+
+	name = resolve(name);
+	type = get_registered(name);
+	if (!type && may_load) {
+		/* what it returns says nothing that the second look does not say better */
+		request_module("dm-polycache-%s", name);
+		type = get_registered(name);
+	}
+	return type ?: ERR_PTR(-ENOENT);
+}
+
+void pc_registry_put(struct pc_policy_type *type)
+{
+	module_put(type->owner);
+}
+
+/* Appends the names of all registered policies to text. */
+static void list_names(char *text, size_t size)
+{
+	struct pc_policy_type *type;
+	size_t len = strlen(text);
+
+	mutex_lock(&types_mutex);
+	list_for_each_entry(type, &types, list)
+		len += scnprintf(text + len, size - len, " %s", type->name);
+	mutex_unlock(&types_mutex);
+}
+
+/* The host */
+
+struct hit {
+	u64 oblock;
+	u32 cblock;
+	u32 dir;
+};
+
+struct hit_buffer {
+	spinlock_t lock;		/* the buffer's */
+	unsigned int count;		/* under lock; read without it as a hint */
+	struct hit hits[NR_HITS];	/* under lock */
+};
+
+struct pc_policy_host {
+	spinlock_t lock;		/* the policy lock */
+	struct pc_policy *policy;	/* under lock, as all that it does */
+	struct pc_swap *swap;		/* under lock; NULL: no exchange is running */
+	unsigned long *held;		/* under lock; bit a cblock: the policy holds it */
+	struct hit_buffer __percpu *buffers;
+	struct mutex swap_mutex;	/* held by the exchange that is running */
+	struct pc_policy_params params;
+};
+
+static size_t held_bytes(const struct pc_policy_host *host)
+{
+	return BITS_TO_LONGS((unsigned long)host->params.nr_cblocks) * sizeof(long);
+}
+
+/* Names the keys of a policy: every other word of what it emits. */
+static void list_keys(struct pc_policy *p, char *text, size_t size)
+{
+	char buf[PC_POLICY_EMIT_SIZE] = "";
+	char *rest = buf, *word;
+	size_t len = strlen(text);
+	bool is_key = true;
+
+	if (p->type->emit)
+		p->type->emit(p, buf, sizeof(buf));
+	while ((word = strsep(&rest, " "))) {
+		if (is_key && *word)
+			len += scnprintf(text + len, size - len, " %s", word);
+		is_key = !is_key;
+	}
+}
+
+static int set_policy(struct pc_policy *p, const char *key, const char *value,
+		      char err[PC_ERR_SIZE])
+{
+	const char *why = "another value";
+	int r = -EINVAL;
+
+	if (p->type->set)
+		r = p->type->set(p, key, value, &why);
+	if (!r)
+		return 0;
+
+	if (r == -ERANGE) {
+		scnprintf(err, PC_ERR_SIZE, "%.32s %.32s: must be %s", key, value, why);
+	} else {
+		scnprintf(err, PC_ERR_SIZE,
+			  "%.32s: neither a key of the core nor of policy %s, which knows:", key,
+			  p->type->name);
+		list_keys(p, err, PC_ERR_SIZE);
+	}
+	return -EINVAL;
+}
+
+static void put_policy(struct pc_policy *p)
+{
+	struct pc_policy_type *type = (struct pc_policy_type *)p->type;
+
+	type->destroy(p);
+	pc_registry_put(type);
+}
+
+/* A new instance that nobody else knows yet. ERR_PTR, with err filled. */
+static struct pc_policy *make_policy(const struct pc_policy_params *params, const char *name,
+				     const struct pc_pair *pairs, unsigned int nr_pairs,
+				     bool may_load, char err[PC_ERR_SIZE])
+{
+	struct pc_policy_type *type = pc_registry_get(name, may_load);
+	struct pc_policy *p;
+	unsigned int i;
+	int r;
+
+	if (IS_ERR(type)) {
+		scnprintf(err, PC_ERR_SIZE, "policy %.16s: %s module dm-polycache-%.16s; loaded:",
+			  name, may_load ? "there is no" : "load first the", resolve(name));
+		list_names(err, PC_ERR_SIZE);
+		return ERR_CAST(type);
+	}
+
+	p = type->create(type, params);
+	if (!p) {
+		scnprintf(err, PC_ERR_SIZE, "policy %s: no memory for %u cache blocks", type->name,
+			  params->nr_cblocks);
+		pc_registry_put(type);
+		return ERR_PTR(-ENOMEM);
+	}
+
+	for (i = 0; i < nr_pairs; i++) {
+		r = set_policy(p, pairs[i].key, pairs[i].value, err);
+		if (r) {
+			put_policy(p);
+			return ERR_PTR(r);
+		}
+	}
+	return p;
+}
+
+struct pc_policy_host *pc_host_create(const struct pc_policy_params *params, const char *name,
+				      const struct pc_pair *pairs, unsigned int nr_pairs,
+				      bool may_load, char err[PC_ERR_SIZE], int *error)
+{
+	struct pc_policy_host *host;
+	struct pc_policy *policy;
+	int cpu;
+
+	policy = make_policy(params, name, pairs, nr_pairs, may_load, err);
+	if (IS_ERR(policy)) {
+		*error = PTR_ERR(policy);
+		return NULL;
+	}
+
+	host = kzalloc(sizeof(*host), GFP_KERNEL);
+	if (!host)
+		goto no_host;
+	host->params = *params;
+	host->policy = policy;
+	spin_lock_init(&host->lock);
+	mutex_init(&host->swap_mutex);
+
+	host->held = vzalloc(held_bytes(host));
+	if (!host->held)
+		goto no_held;
+	host->buffers = alloc_percpu(struct hit_buffer);
+	if (!host->buffers)
+		goto no_buffers;
+	for_each_possible_cpu(cpu)
+		spin_lock_init(&per_cpu_ptr(host->buffers, cpu)->lock);
+	return host;
+
+no_buffers:
+	vfree(host->held);
+no_held:
+	mutex_destroy(&host->swap_mutex);
+	kfree(host);
+no_host:
+	scnprintf(err, PC_ERR_SIZE, "policy %s: no memory for %u cache blocks",
+		  policy->type->name, params->nr_cblocks);
+	put_policy(policy);
+	*error = -ENOMEM;
+	return NULL;
+}
+
+void pc_host_destroy(struct pc_policy_host *host)
+{
+	put_policy(host->policy);
+	free_percpu(host->buffers);
+	vfree(host->held);
+	mutex_destroy(&host->swap_mutex);
+	kfree(host);
+}
+
+void pc_host_load(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, bool dirty,
+		  bool has_hint, u32 hint)
+{
+	struct pc_policy *p = host->policy;
+	unsigned long flags;
+
+	spin_lock_irqsave(&host->lock, flags);
+	if (!__test_and_set_bit(pc_from_cblock(c), host->held))
+		p->type->load(p, c, o, dirty, has_hint, hint);
+	spin_unlock_irqrestore(&host->lock, flags);
+}
+
+void pc_host_loaded(struct pc_policy_host *host)
+{
+	struct pc_policy *p = host->policy;
+
+	might_sleep();
+	if (p->type->loaded)
+		p->type->loaded(p);
+}
+
+/* Hits */
+
+static void drain_buffer(struct pc_policy_host *host, struct hit_buffer *buf)
+{
+	struct pc_policy *p = host->policy;
+	unsigned int i;
+
+	lockdep_assert_held(&buf->lock);
+	lockdep_assert_held(&host->lock);
+
+	for (i = 0; i < buf->count; i++) {
+		const struct hit *hit = buf->hits + i;
+		pc_cblock_t c = pc_cblock(hit->cblock);
+		pc_oblock_t o = pc_oblock(hit->oblock);
+
+		/* gone since: the policy would ignore it too */
+		if (!test_bit(hit->cblock, host->held))
+			continue;
+		p->type->hit(p, c, o, hit->dir);
+		if (host->swap)
+			pc_swap_hit(host->swap, c, o, hit->dir);
+	}
+	WRITE_ONCE(buf->count, 0);
+}
+
+void pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
+{
+	/* if this task moves to another CPU now, the lock still protects the buffer */
+	struct hit_buffer *buf = raw_cpu_ptr(host->buffers);
+	unsigned long flags;
+	struct hit *hit;
+
+	spin_lock_irqsave(&buf->lock, flags);
+	hit = buf->hits + buf->count;
+	hit->oblock = pc_from_oblock(o);
+	hit->cblock = pc_from_cblock(c);
+	hit->dir = dir;
+	WRITE_ONCE(buf->count, buf->count + 1);
+
+	if (buf->count == NR_HITS) {
+		spin_lock(&host->lock);
+		drain_buffer(host, buf);
+		spin_unlock(&host->lock);
+	} else if (buf->count == NR_HITS / 2 && spin_trylock(&host->lock)) {
+		drain_buffer(host, buf);
+		spin_unlock(&host->lock);
+	}
+	spin_unlock_irqrestore(&buf->lock, flags);
+}
+
+void pc_host_drain(struct pc_policy_host *host)
+{
+	unsigned long flags;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct hit_buffer *buf = per_cpu_ptr(host->buffers, cpu);
+
+		if (!READ_ONCE(buf->count))
+			continue;
+		spin_lock_irqsave(&buf->lock, flags);
+		spin_lock(&host->lock);
+		drain_buffer(host, buf);
+		spin_unlock(&host->lock);
+		spin_unlock_irqrestore(&buf->lock, flags);
+	}
+}
+
+/* Misses, insertions, removals */
+
+enum pc_verdict pc_host_miss(struct pc_policy_host *host, pc_oblock_t o, enum pc_dir dir,
+			     unsigned int flags)
+{
+	struct hit_buffer *buf = raw_cpu_ptr(host->buffers);
+	enum pc_verdict verdict = PC_BYPASS;
+	unsigned long irq;
+
+	spin_lock_irqsave(&buf->lock, irq);
+	spin_lock(&host->lock);
+	drain_buffer(host, buf);
+	if (!host->swap)
+		verdict = host->policy->type->miss(host->policy, o, dir, flags);
+	spin_unlock(&host->lock);
+	spin_unlock_irqrestore(&buf->lock, irq);
+	return verdict;
+}
+
+void pc_host_inserted(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&host->lock, flags);
+	if (!__test_and_set_bit(pc_from_cblock(c), host->held)) {
+		host->policy->type->inserted(host->policy, c, o);
+		if (host->swap)
+			pc_swap_inserted(host->swap, c, o);
+	}
+	spin_unlock_irqrestore(&host->lock, flags);
+}
+
+void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&host->lock, flags);
+	if (__test_and_clear_bit(pc_from_cblock(c), host->held)) {
+		host->policy->type->removed(host->policy, c);
+		if (host->swap)
+			pc_swap_removed(host->swap, c);
+	}
+	spin_unlock_irqrestore(&host->lock, flags);
+}
+
+unsigned int pc_host_victims(struct pc_policy_host *host, unsigned int n, pc_cblock_t *out)
+{
+	unsigned long flags;
+	unsigned int got;
+
+	pc_host_drain(host);
+	spin_lock_irqsave(&host->lock, flags);
+	got = host->policy->type->victims(host->policy, n, out);
+	spin_unlock_irqrestore(&host->lock, flags);
+	return got;
+}
+
+void pc_host_tick(struct pc_policy_host *host)
+{
+	unsigned long flags;
+
+	pc_host_drain(host);
+	spin_lock_irqsave(&host->lock, flags);
+	if (host->policy->type->tick)
+		host->policy->type->tick(host->policy);
+	spin_unlock_irqrestore(&host->lock, flags);
+}
+
+u32 pc_host_hint(struct pc_policy_host *host, pc_cblock_t c)
+{
+	unsigned long flags;
+	u32 hint;
+
+	spin_lock_irqsave(&host->lock, flags);
+	hint = host->policy->type->hint(host->policy, c);
+	spin_unlock_irqrestore(&host->lock, flags);
+	return hint;
+}
+
+/* Tunables and names */
+
+int pc_host_set(struct pc_policy_host *host, const char *key, const char *value,
+		char err[PC_ERR_SIZE])
+{
+	unsigned long flags;
+	int r;
+
+	spin_lock_irqsave(&host->lock, flags);
+	if (host->swap) {
+		scnprintf(err, PC_ERR_SIZE, "%.32s %.32s: policies are being exchanged, try again",
+			  key, value);
+		r = -EBUSY;
+	} else {
+		r = set_policy(host->policy, key, value, err);
+	}
+	spin_unlock_irqrestore(&host->lock, flags);
+	return r;
+}
+
+unsigned int pc_host_emit(struct pc_policy_host *host, char *buf, size_t len)
+{
+	unsigned int words = 0;
+	unsigned long flags;
+
+	*buf = '\0';
+	spin_lock_irqsave(&host->lock, flags);
+	if (host->policy->type->emit)
+		words = host->policy->type->emit(host->policy, buf, len);
+	spin_unlock_irqrestore(&host->lock, flags);
+	return words;
+}
+
+void pc_host_name(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE])
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&host->lock, flags);
+	strscpy(name, host->policy->type->name, PC_POLICY_NAME_SIZE);
+	spin_unlock_irqrestore(&host->lock, flags);
+}
+
+u32 pc_host_version(struct pc_policy_host *host)
+{
+	unsigned long flags;
+	u32 version;
+
+	spin_lock_irqsave(&host->lock, flags);
+	version = host->policy->type->version;
+	spin_unlock_irqrestore(&host->lock, flags);
+	return version;
+}
+
+u32 pc_host_flags(struct pc_policy_host *host)
+{
+	unsigned long irq;
+	u32 flags;
+
+	spin_lock_irqsave(&host->lock, irq);
+	flags = host->policy->type->flags;
+	spin_unlock_irqrestore(&host->lock, irq);
+	return flags;
+}
+
+bool pc_host_is_swapping(struct pc_policy_host *host)
+{
+	return READ_ONCE(host->swap);
+}
+
+size_t pc_host_policy_memory(struct pc_policy_host *host)
+{
+	unsigned long flags;
+	size_t bytes;
+
+	spin_lock_irqsave(&host->lock, flags);
+	bytes = host->policy->type->memory(host->policy);
+	spin_unlock_irqrestore(&host->lock, flags);
+	return bytes;
+}
+
+size_t pc_host_memory(struct pc_policy_host *host)
+{
+	return sizeof(*host) + held_bytes(host) +
+	       num_possible_cpus() * sizeof(struct hit_buffer) + pc_host_policy_memory(host);
+}
+
+/* Exchange */
+
+/* One slice. True: the new policy is at work, and what swap says is the old one's. */
+static bool swap_slice(struct pc_policy_host *host, struct pc_swap *swap,
+		       pc_swap_lookup_fn lookup, void *ctx)
+{
+	unsigned long flags;
+	bool done;
+
+	spin_lock_irqsave(&host->lock, flags);
+	done = pc_swap_step(swap, SWAP_SLICE, lookup, ctx);
+	if (done) {
+		host->policy = swap->new;
+		host->held = swap->loaded;
+		WRITE_ONCE(host->swap, NULL);
+	}
+	spin_unlock_irqrestore(&host->lock, flags);
+	return done;
+}
+
+static int run_swap(struct pc_policy_host *host, struct pc_policy *new,
+		    pc_swap_lookup_fn lookup, void *ctx, char err[PC_ERR_SIZE])
+{
+	struct pc_policy *old = host->policy;
+	unsigned long *held = host->held;
+	unsigned long *loaded = vzalloc(held_bytes(host));
+	struct pc_swap *swap = kmalloc(sizeof(*swap), GFP_KERNEL);
+	unsigned long flags;
+
+	if (!loaded || !swap) {
+		scnprintf(err, PC_ERR_SIZE, "policy %s: no memory for the exchange, %s stays",
+			  new->type->name, old->type->name);
+		kfree(swap);
+		vfree(loaded);
+		return -ENOMEM;
+	}
+
+	pc_host_drain(host);
+	pc_swap_init(swap, old, new, host->params.nr_cblocks, held, loaded);
+	spin_lock_irqsave(&host->lock, flags);
+	WRITE_ONCE(host->swap, swap);
+	spin_unlock_irqrestore(&host->lock, flags);
+
+	while (!swap_slice(host, swap, lookup, ctx))
+		cond_resched();
+
+	put_policy(old);
+	kfree(swap);
+	vfree(held);
+	return 0;
+}
+
+int pc_host_swap(struct pc_policy_host *host, const char *name, const struct pc_pair *pairs,
+		 unsigned int nr_pairs, bool may_load, pc_swap_lookup_fn lookup, void *ctx,
+		 char err[PC_ERR_SIZE])
+{
+	struct pc_policy *new;
+	int r;
+
+	if (!mutex_trylock(&host->swap_mutex)) {
+		scnprintf(err, PC_ERR_SIZE, "policy %.16s: policies are being exchanged, try again",
+			  name);
+		return -EBUSY;
+	}
+
+	/* policy and held change only under swap_mutex: this task may read them */
+	new = make_policy(&host->params, name, pairs, nr_pairs, may_load, err);
+	r = PTR_ERR_OR_ZERO(new);
+	if (!r) {
+		r = run_swap(host, new, lookup, ctx, err);
+		if (r)
+			put_policy(new);
+	}
+	mutex_unlock(&host->swap_mutex);
+	return r;
+}
