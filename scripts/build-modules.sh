@@ -72,6 +72,9 @@ if [ "$(cat "$out/flags" 2>/dev/null)" != "$cflags" ]; then
 	echo "$cflags" >"$out/flags"
 fi
 
+# Variables of a calling make are not the kernel's
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
 log=$out/log
 # what the kernel's build always says about a module built out of tree
 noise='^make(\[[0-9]+\])?: |Skipping BTF|^ +(CHECK|CC|LD|MODPOST|BTF|AR|GEN) '

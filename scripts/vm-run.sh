@@ -79,13 +79,14 @@ pick_tests()
 
 	for t in "${tests[@]}"; do
 		found=0
-		for f in "$PC_TOP"/tests/vm/$t "$PC_TOP/tests/vm/"$t*.sh "$PC_TOP/$t" "$t"; do
+		# a file below the checkout, or a pattern for names in tests/vm
+		for f in "$t" "$PC_TOP/$t" "$PC_TOP"/tests/vm/$t*.sh; do
 			[ -f "$f" ] || continue
 			f=$(realpath "$f")
-			[ "${f##*/}" != lib.sh ] || continue
-			pending+=("${f#"$PC_TOP"/}")
-			found=1
-			[ "$f" != "$PC_TOP/tests/vm/$t" ] || break
+			case $f in
+			*/tests/vm/lib.sh) continue ;;
+			"$PC_TOP"/tests/*.sh) pending+=("${f#"$PC_TOP"/}"); found=1 ;;
+			esac
 		done
 		[ $found = 1 ] || die "no test matches '$t' in tests/vm"
 	done
