@@ -14,7 +14,7 @@ bool pcsim_data_needs_worker(const struct pcsim *sim, enum pcsim_op op)
 	if (op == PCSIM_WRITE)
 		return sim->cfg.wcache;
 	if (op == PCSIM_DISCARD)
-		return sim->cfg.wcache || sim->cfg.discard == 2;
+		return sim->cfg.wcache || sim->cfg.discard == PCSIM_DISCARD_ZERO;
 	return false;
 }
 
@@ -69,7 +69,7 @@ void pcsim_data_queue(struct pcsim_req *req)
 	unsigned long flags;
 
 	spin_lock_irqsave(&sim->lock, flags);
-	list_add_tail(&req->link, &sim->work_list);
+	list_add_tail(&req->work_link, &sim->work_list);
 	spin_unlock_irqrestore(&sim->lock, flags);
 	queue_work(sim->wq, &sim->work);
 }
@@ -128,7 +128,7 @@ static void run(struct pcsim_req *req)
 	if (sim->cfg.wcache)
 		status = pcsim_wcache_log(req);
 	if (!status)
-		status = req->op == PCSIM_DISCARD && sim->cfg.discard == 2 ?
+		status = req->op == PCSIM_DISCARD && sim->cfg.discard == PCSIM_DISCARD_ZERO ?
 			 discard_zeroing(req) : submit_and_wait(req);
 	if (status)
 		req->status = status;
@@ -142,9 +142,9 @@ static void work(struct work_struct *ws)
 
 	do {
 		spin_lock_irq(&sim->lock);
-		req = list_first_entry_or_null(&sim->work_list, struct pcsim_req, link);
+		req = list_first_entry_or_null(&sim->work_list, struct pcsim_req, work_link);
 		if (req)
-			list_del(&req->link);
+			list_del(&req->work_link);
 		spin_unlock_irq(&sim->lock);
 		if (req)
 			run(req);

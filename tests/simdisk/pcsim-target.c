@@ -22,10 +22,16 @@ struct pcsim_key {
 	u32 min;
 	u32 max;
 	bool fixed;			/* cannot be changed by message */
+	const char * const *names;	/* words instead of numbers */
 };
 
-#define KEY(field, min, max) { #field, offsetof(struct pcsim_cfg, field), min, max, false }
+static const char * const move_names[] = { "early", "late", "random" };
+static const char * const discard_names[] = { "none", "pass", "zero" };
+
+#define KEY(field, min, max) { #field, offsetof(struct pcsim_cfg, field), min, max }
 #define KEY_FIXED(field, min, max) { #field, offsetof(struct pcsim_cfg, field), min, max, true }
+#define KEY_NAMED(field, fixed, names) \
+	{ #field, offsetof(struct pcsim_cfg, field), 0, ARRAY_SIZE(names) - 1, fixed, names }
 
 static const struct pcsim_key keys[] = {
 	KEY(servers, 1, 1024),
@@ -39,34 +45,57 @@ static const struct pcsim_key keys[] = {
 	KEY(bytes_per_us, 0, 1000000),
 	KEY(near_kb, 0, 1048576),
 	KEY(elevator, 0, 1),
-	KEY(move, PCSIM_MOVE_EARLY, PCSIM_MOVE_RANDOM),
+	KEY_NAMED(move, false, move_names),
 	KEY_FIXED(wcache, 0, 1),
 	KEY(wcache_kb, 4, 1048576),
 	KEY(ignore_flush, 0, 1),
-	KEY_FIXED(discard, 0, 2),
+	KEY_NAMED(discard, true, discard_names),
 	KEY_FIXED(lbs, 512, 4096),
 	KEY_FIXED(offset, 0, U32_MAX),
 	KEY(seed, 0, U32_MAX),
 };
 
 static const struct pcsim_cfg config_default = {
-	.servers = 1, .wcache_kb = 32768, .discard = 1, .lbs = 512, .seed = 1,
+	.servers = 1, .wcache_kb = 32768, .discard = PCSIM_DISCARD_PASS, .lbs = 512, .seed = 1,
 };
 
 static const struct pcsim_cfg config_hdd = {
-	.servers = 1, .read_us = 100, .write_us = 100, .flush_us = 4000,
-	.seek_us_min = 500, .seek_us_max = 8500, .rot_us = 8333, .bytes_per_us = 150,
-	.near_kb = 256, .wcache_kb = 32768, .discard = 1, .lbs = 512, .seed = 1,
+	.servers = 1, .read_us = 10, .write_us = 10, .flush_us = 4000,
+	.seek_us_min = 600, .seek_us_max = 8600, .rot_us = 8333, .bytes_per_us = 150,
+	.near_kb = 256, .wcache_kb = 32768, .discard = PCSIM_DISCARD_PASS, .lbs = 512, .seed = 1,
 };
 
 static const struct pcsim_cfg config_ssd = {
 	.servers = 32, .read_us = 90, .write_us = 30, .flush_us = 300, .bytes_per_us = 500,
-	.wcache_kb = 32768, .discard = 1, .lbs = 512, .seed = 1,
+	.wcache_kb = 32768, .discard = PCSIM_DISCARD_PASS, .lbs = 512, .seed = 1,
 };
 
 static u32 *config_field(struct pcsim_cfg *cfg, const struct pcsim_key *key)
 {
 	return (u32 *)((char *)cfg + key->at);
+}
+
+static int parse_value(const struct pcsim_key *key, const char *value, u32 *v)
+{
+	int r;
+
+	if (key->names) {
+		r = match_string(key->names, key->max + 1, value);
+		*v = r;
+		if (r < 0)
+			DMERR("%s: \"%s\" is not among its words", key->name, value);
+		return min(r, 0);
+	}
+	r = kstrtou32(value, 10, v);
+	if (r) {
+		DMERR("%s: \"%s\" is no number", key->name, value);
+		return r;
+	}
+	if (*v < key->min || *v > key->max) {
+		DMERR("%s: %u is not within %u to %u", key->name, *v, key->min, key->max);
+		return -ERANGE;
+	}
+	return 0;
 }
 
 /* 0, -ENOENT: no such key, -EPERM: fixed at creation, -EINVAL or -ERANGE: bad value */
@@ -88,15 +117,9 @@ int pcsim_config_set(struct pcsim_cfg *cfg, const char *name, const char *value,
 		return -EPERM;
 	}
 
-	r = kstrtou32(value, 10, &v);
-	if (r) {
-		DMERR("%s: \"%s\" is no number", name, value);
+	r = parse_value(key, value, &v);
+	if (r)
 		return r;
-	}
-	if (v < key->min || v > key->max) {
-		DMERR("%s: %u is not within %u to %u", name, v, key->min, key->max);
-		return -ERANGE;
-	}
 	WRITE_ONCE(*config_field(cfg, key), v);
 	return 0;
 }
@@ -246,7 +269,7 @@ static void target_setup(struct pcsim *sim)
 	ti->per_io_data_size = sizeof(struct pcsim_req);
 	ti->num_flush_bios = 1;
 	ti->flush_supported = true;
-	if (sim->cfg.discard) {
+	if (sim->cfg.discard != PCSIM_DISCARD_NONE) {
 		ti->num_discard_bios = 1;
 		ti->discards_supported = true;
 	}
@@ -389,7 +412,7 @@ static bool has_data(const struct pcsim_req *req)
 	const struct pcsim *sim = req->sim;
 
 	if (req->op == PCSIM_DISCARD)
-		return sim->backing_discards || sim->cfg.discard == 2;
+		return sim->backing_discards || sim->cfg.discard == PCSIM_DISCARD_ZERO;
 	return true;
 }
 
@@ -523,8 +546,14 @@ static unsigned int emit_table(struct pcsim *sim, char *result, unsigned int max
 	DMEMIT("%s", sim->dev->name);
 	if (sim->preset)
 		DMEMIT(" %s", sim->preset);
-	for (key = keys; key < keys + ARRAY_SIZE(keys); key++)
-		DMEMIT(" %s %u", key->name, *config_field(&sim->cfg, key));
+	for (key = keys; key < keys + ARRAY_SIZE(keys); key++) {
+		u32 v = *config_field(&sim->cfg, key);
+
+		if (key->names)
+			DMEMIT(" %s %s", key->name, key->names[v]);
+		else
+			DMEMIT(" %s %u", key->name, v);
+	}
 	if (sim->power->name[0])
 		DMEMIT(" domain %s", sim->power->name);
 	return sz;
@@ -563,7 +592,7 @@ static void pcsim_io_hints(struct dm_target *ti, struct queue_limits *limits)
 	limits->logical_block_size = lbs;
 	limits->physical_block_size = max_t(u32, limits->physical_block_size, lbs);
 	limits->io_min = max_t(u32, limits->io_min, lbs);
-	if (sim->cfg.discard) {
+	if (sim->cfg.discard != PCSIM_DISCARD_NONE) {
 		limits->discard_granularity = max_t(u32, limits->discard_granularity, lbs);
 		if (!sim->backing_discards) {
 			limits->max_discard_sectors = 1U << 22;

@@ -41,6 +41,8 @@ enum pcsim_op { PCSIM_READ, PCSIM_WRITE, PCSIM_FLUSH, PCSIM_DISCARD, PCSIM_NR_OP
 
 enum pcsim_move { PCSIM_MOVE_EARLY, PCSIM_MOVE_LATE, PCSIM_MOVE_RANDOM };
 
+enum pcsim_discard { PCSIM_DISCARD_NONE, PCSIM_DISCARD_PASS, PCSIM_DISCARD_ZERO };
+
 /* One value a key of the table line; all u32 so that one table parses them. */
 struct pcsim_cfg {
 	u32 servers;
@@ -156,7 +158,8 @@ struct pcsim_req {
 	void *private;
 	ktime_t arrival;
 	ktime_t due;
-	struct list_head link;		/* queue, held, work_list or a local list */
+	struct list_head link;		/* time: queue, held or a local list */
+	struct list_head work_link;	/* data: work_list */
 	struct rb_node node;		/* busy */
 	u64 epoch;			/* of a flush: covers writes completed before it */
 	struct list_head versions;	/* undo log of this write, under sim->lock */
