@@ -5,7 +5,7 @@
 PC_VERSION := 0.1.0
 
 # [S]: pure C, compiled for the kernel and for userspace
-PC_SHARED := args stream swap blocks pending superblock journal table metadata
+PC_SHARED := args stream swap blocks pending superblock journal table metadata recovery
 
 # [K]: kernel only
 PC_KERNEL := target map fill writeback flush pages registry commit metaio-dm

@@ -24,6 +24,8 @@
 #define PC_ENTRY_MAPPED		0x0001
 #define PC_ENTRY_INTENT_CACHE	0x0002	/* after a crash valid sub-blocks are dirty */
 #define PC_ENTRY_INTENT_ORIGIN	0x0004	/* ... valid clean ones are dropped */
+#define PC_ENTRY_INTENTS	(PC_ENTRY_INTENT_CACHE | PC_ENTRY_INTENT_ORIGIN)
+#define PC_ENTRY_FLAGS		(PC_ENTRY_MAPPED | PC_ENTRY_INTENTS)
 
 /* What the disk says of one cache block. Not mapped: all zero. */
 struct pc_entry {
@@ -91,9 +93,13 @@ typedef int (*pc_load_fn)(void *context, u32 cblock, const struct pc_entry *entr
 /*
  * Start: table and journal are read, DESIGN rule 9 is applied (intents become
  * dirty or dropped), resizes are carried out, everything is checkpointed and CLEAN
- * is cleared, durably; then fn sees each mapped block. After it the journal is
- * empty. May be called again on the same object after pc_metadata_close_clean().
- * The entries given carry no intents.
+ * is cleared, durably. After it the journal is empty. fn sees each mapped block once,
+ * as it is after the start, without intents; it is called before that is durable, so
+ * if the load fails later, what fn was given counts for nothing.
+ *
+ * A start checks all there is; if it passes, NEEDS_CHECK is cleared. -EUCLEAN: it does
+ * not; nothing was written but NEEDS_CHECK. May be called again on the same object
+ * after pc_metadata_close_clean(), or after a load that wrote nothing.
  */
 int pc_metadata_load(struct pc_metadata *md, pc_load_fn fn, void *context,
 		     char why[PC_META_ERR_SIZE]);
@@ -102,7 +108,7 @@ int pc_metadata_load(struct pc_metadata *md, pc_load_fn fn, void *context,
  * Makes n records durable. On return 0 they are. Splits what is too big for one
  * transaction. Records that follow each other for the same cblock apply in order.
  * Data that the records assert must be durable already: no flush but the metadata
- * device's is sent. Checkpoints when the journal is half full.
+ * device's is sent. Checkpoints when the journal is half full. -EINVAL: a record is unsound, nothing was written.
  */
 int pc_metadata_commit(struct pc_metadata *md, const struct pc_record *records, size_t n);
 
@@ -116,6 +122,12 @@ bool pc_metadata_is_clean(const struct pc_metadata *md);
 int pc_metadata_changed(struct pc_metadata *md);
 /* Clears CLEAN durably, without reading the table again. */
 int pc_metadata_reopen(struct pc_metadata *md);
+
+/*
+ * A checkpoint is due: the next commit makes it first. Calling pc_metadata_checkpoint()
+ * when idle keeps it off a user's FLUSH.
+ */
+bool pc_metadata_checkpoint_due(const struct pc_metadata *md);
 
 /* Checkpoint of all committed records: the journal is empty at return. */
 int pc_metadata_checkpoint(struct pc_metadata *md);

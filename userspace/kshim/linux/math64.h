@@ -28,6 +28,11 @@ static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
 	return n / d;
 }
 
+static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
+{
+	return (unsigned __int128)a * mul >> shift;
+}
+
 static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 d)
 {
 	return (unsigned __int128)a * mul / d;
