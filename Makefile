@@ -9,8 +9,9 @@
 # "make help" is made from the comments behind "##": a target or a variable
 # without one fails "make check".
 
-## KVER: modules, install: kernel to build for, 6.12, 6.1 or a full version (default: the running one if its headers are there, else 6.12)
-KVER	?= $(or $(patsubst /lib/modules/%/build,%,$(wildcard /lib/modules/$(shell uname -r)/build)),6.12)
+running := $(shell uname -r)
+## KVER: modules, install: kernel to build for (default: the running one, else 6.12)
+KVER	?= $(if $(wildcard /lib/modules/$(running)/build),$(running),6.12)
 KERNELS	?= 6.12 6.1## matrix, test: the kernels that must work
 KERNEL	?= 6.12## vm, shell, demo: the kernel to boot
 T	?=## unit, fuzz, vm: only what matches, as in T=journal or T='00[1-3]'

@@ -20,7 +20,7 @@ set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
 
-variant= sparse=1 product=1
+variant='' sparse=1 product=1
 while [ $# -gt 0 ]; do
 	case $1 in
 	--variant) variant=$2; shift ;;
@@ -41,7 +41,10 @@ kver=$(pc_headers_version "$series")
 kdir=${KDIR:-/lib/modules/$kver/build}
 [ -e "$kdir/Makefile" ] || kdir=/usr/src/linux-headers-$kver
 [ -e "$kdir/Makefile" ] || die "no kernel build folder at $kdir"
-command -v sparse >/dev/null || { echo "build-modules: skipped: sparse is not installed"; sparse=0; }
+if ! command -v sparse >/dev/null; then
+	echo "build-modules: skipped: sparse is not installed"
+	sparse=0
+fi
 
 out=$PC_BUILD/$kver${variant:++$variant}
 mkdir -p "$out/src" "$out/simdisk" "$out/ko"
@@ -86,10 +89,11 @@ build()
 
 	make -C "$kdir" M="$dir" C=$sparse CF=-D__CHECK_ENDIAN__ V="${V:-0}" \
 		${cflags:+KCFLAGS="$cflags"} -j"$(nproc)" modules >"$log" 2>&1 9>&- || status=$?
-	grep -vE "$noise" "$log" | head -n 200 >&2 || true
+	grep -vE "$noise" "$log" | sed -n 1,200p >&2 || true
 	[ "${V:-0}" = 0 ] || cat "$log"
 	[ $status = 0 ] || die "the modules do not build for $kver"
-	bad=$(grep -E "^($dir|$PC_TOP)/.*(warning|error): |^(WARNING|ERROR): modpost" "$log" || true)
+	bad=$(grep -E "^($dir|$PC_TOP)/.*(warning|error): |^(WARNING|ERROR): modpost" \
+		"$log" || true)
 	if [ -n "$bad" ]; then
 		# so that the next run, too, sees the warning
 		for f in $(sed -n "s|^$dir/\(.*\)\.c:.*|\1|p" "$log" | sort -u); do

@@ -32,8 +32,8 @@ LAYERS = [
     ("S", "args"),                          # words of tables and messages
     ("K", "commit"),                        # group commit
     ("K", "metaio-dm"),                     # metadata on a device
-    ("S", "metadata.c"),                    # facade of what is durable
-    ("S", "recovery"),                      # what a start makes of it
+    ("S", "metadata.c", "recovery"),        # facade of what is durable; what a start makes of it
+    ("S", "metadata-internal"),             # between these two
     ("S", "journal", "superblock", "table"),
     ("S", "entry"),                         # one table entry, in core and on disk
     ("S", "metadata.h"),                    # its door, also the vocabulary of the above

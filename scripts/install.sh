@@ -10,7 +10,7 @@ set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
 
-remove=0 destdir= prefix=/usr/local
+remove=0 destdir='' prefix=/usr/local
 while [ $# -gt 1 ]; do
 	case $1 in
 	--remove) remove=1 ;;

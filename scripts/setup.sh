@@ -31,7 +31,7 @@ group_build()
 group_unit()
 {
 	cat <<-EOF
-	gcc			builds the unit tests with address and undefined-behaviour sanitizers
+	gcc			builds the unit tests with sanitizers
 	make			runs everything
 	libc6-dev		C library headers
 	libdevmapper-dev	the tools are built and tested too

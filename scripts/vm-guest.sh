@@ -125,8 +125,8 @@ run_test()
 		state=timeout
 	fi
 
-	left=$(timeout 120 bash -c '. /pc/tests/vm/lib.sh --no-test; vm_reset' 2>&1)
-	if [ $? -ne 0 ] || [ -n "$left" ]; then
+	if ! left=$(timeout 120 bash -c '. /pc/tests/vm/lib.sh --no-test; vm_reset' 2>&1) ||
+		[ -n "$left" ]; then
 		echo "# $name left behind: $left" | tee -a "/out/tap/$name"
 		[ $state != clean ] || state=dirty
 	fi
@@ -166,7 +166,7 @@ stream)
 shell)
 	export PS1="polycache-vm $kver # " PC_TEST=shell TERM=${JOB_TERM:-linux}
 	{
-		echo "Modules under test: $PC_MODULES. Tests: /pc/tests/vm. Results: /out. exit ends it."
+		echo "Modules: $PC_MODULES. Tests: /pc/tests/vm. Results: /out. Leave by exit."
 		stty sane rows "${JOB_ROWS:-24}" cols "${JOB_COLS:-80}"
 	} </dev/ttyS1 >/dev/ttyS1 2>&1
 	setsid -c bash --norc -i </dev/ttyS1 >/dev/ttyS1 2>&1

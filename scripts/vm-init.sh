@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
 #
 # /init of the test guest's initramfs, run by busybox. Loads what is needed to
 # reach the host's root file system over 9p, mounts it read-only with a tmpfs

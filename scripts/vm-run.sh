@@ -34,7 +34,7 @@ set -euo pipefail
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/env.sh"
 
-kernel=${KERNEL:-6.12} mem=2G cpus=2 timeout=300 accel=${PC_ACCEL:-auto} append= modules=
+kernel=${KERNEL:-6.12} mem=2G cpus=2 timeout=300 accel=${PC_ACCEL:-auto} append='' modules=''
 mode=tests udev=1 keep=0
 disks=() tests=() command=()
 
@@ -112,7 +112,7 @@ esac
 mkdir -p "$PC_CACHE"
 run=$(mktemp -d "$PC_CACHE/run-XXXXXX")
 token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-qemu_pid= tail_pid= failed=0 passed=0 skipped=0
+qemu_pid='' tail_pid='' failed=0 passed=0 skipped=0
 
 cleanup()
 {
@@ -319,7 +319,8 @@ rerun_line()
 {
 	local k=$kernel
 
-	echo "# run it again: make vm KERNEL=$k T=$1    (without building: scripts/vm-run.sh --kernel $k $1)"
+	echo "# run it again: make vm KERNEL=$k T=$1"
+	echo "# or, without building: scripts/vm-run.sh --kernel $k $1"
 }
 
 # score NAME: counts the assertions of one test from its output and result line.

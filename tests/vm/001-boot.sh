@@ -16,8 +16,8 @@ make_linear lin /dev/ram0 8192 2048
 ok "udev made the node of the dm device" test -b /dev/mapper/lin
 head -c 1M /dev/urandom >data
 dd if=data of=/dev/mapper/lin bs=64k oflag=direct status=none
-ok "data arrives at the offset" cmp -n 1048576 data <(dd if=/dev/ram0 bs=1M skip=1 count=1 status=none)
+dd if=/dev/ram0 of=seen bs=1M skip=1 count=1 status=none
+ok "data arrives at the offset" cmp data seen
 is "$(dm_inflight lin)" "0 0" "nothing in flight"
 dmsetup remove lin
 nok "the node is gone" test -e /dev/mapper/lin
-is "$(date -d "$(date -Is)" +%s >/dev/null && echo set)" set "the clock works"

@@ -281,7 +281,8 @@ load_modules()
 
 	if [ ${#names[@]} = 0 ]; then
 		for m in "$PC_MODULES"/dm-polycache*.ko; do
-			[ -e "$m" ] || bail "no modules in $PC_MODULES: make modules KVER=$(uname -r)"
+			[ -e "$m" ] ||
+				bail "no modules in $PC_MODULES: make modules KVER=$(uname -r)"
 			names+=("$(basename "$m" .ko)")
 		done
 	fi
