@@ -21,8 +21,8 @@
 #include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/log2.h>
-#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -68,6 +68,8 @@ struct lru {
 	u32 nr_cblocks;
 	u32 held;		/* blocks in the list */
 	u32 loaded;		/* stamps up to nr_cblocks are for loaded blocks */
+	u32 hint_and;		/* of all hints loaded */
+	u32 hint_or;
 	u32 stamp;		/* last one given to a block that was used */
 	u32 sweep_stamp;
 
@@ -284,6 +286,7 @@ static struct pc_policy *lru_create(const struct pc_policy_type *type,
 	lru->policy.type = type;
 	lru->nr_cblocks = params->nr_cblocks;
 	lru->stamp = params->nr_cblocks;
+	lru->hint_and = U32_MAX;
 	lru->promote_after = 1;
 	lru->ghost_sets = max(GHOST_MIN_SETS,
 			      (u32)rounddown_pow_of_two(params->nr_cblocks) / GHOST_WAYS);
@@ -317,6 +320,8 @@ static void lru_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 	/* those without a hint are colder than all others, in the order of the calls */
 	if (has_hint) {
 		lru->nodes[i].stamp = hint;
+		lru->hint_and &= hint;
+		lru->hint_or |= hint;
 		link_before(lru, i, marker(lru, HEAD));
 		return;
 	}
@@ -372,8 +377,10 @@ static void lru_loaded(struct pc_policy *p)
 		detach_marker(lru, m);
 
 	first = lru->nodes[load].next;
+	/* a byte that is the same in all needs no pass */
 	for (shift = 0; shift < 32; shift += 8)
-		first = sort_pass(lru, first, shift);
+		if ((lru->hint_and ^ lru->hint_or) >> shift & 0xff)
+			first = sort_pass(lru, first, shift);
 
 	lru->nodes[load].next = first;
 	for (prev = load, i = first; i != head; prev = i, i = lru->nodes[i].next) {
