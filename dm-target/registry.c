@@ -160,7 +160,7 @@ static size_t held_bytes(const struct pc_policy_host *host)
 	return BITS_TO_LONGS((unsigned long)host->params.nr_cblocks) * sizeof(long);
 }
 
-/* Names the keys of a policy: every other word of what it emits. */
+/* Appends the keys of a policy: every other word of what it emits. */
 static void list_keys(struct pc_policy *p, char *text, size_t size)
 {
 	char buf[PC_POLICY_EMIT_SIZE] = "";
@@ -170,6 +170,8 @@ static void list_keys(struct pc_policy *p, char *text, size_t size)
 
 	if (p->type->emit)
 		p->type->emit(p, buf, sizeof(buf));
+	else
+		scnprintf(text + len, size - len, " none");
 	while ((word = strsep(&rest, " "))) {
 		if (is_key && *word)
 			len += scnprintf(text + len, size - len, " %s", word);
