@@ -85,6 +85,17 @@ static void test_stream_log_is_forgotten(void **state)
 	assert_true(pc_stream_is_log(&s, 1000, 8));
 }
 
+/* A slot that is taken for another stream does not stay a log. */
+static void test_stream_log_slot_reused(void **state)
+{
+	pc_stream_note(&s, true, 1000, 8);
+	pc_stream_flushed(&s);
+	for (u64 i = 1; i <= PC_NR_STREAMS; i++)
+		pc_stream_note(&s, true, i * 1000000, 8);
+	for (u64 i = 1; i <= PC_NR_STREAMS; i++)
+		assert_false(pc_stream_is_log(&s, i * 1000000, 8));
+}
+
 static void test_stream_flush_without_writes(void **state)
 {
 	pc_stream_note(&s, false, 0, 8);
@@ -148,6 +159,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stream_survives_random_reads, setup),
 		cmocka_unit_test_setup(test_stream_log, setup),
 		cmocka_unit_test_setup(test_stream_log_is_forgotten, setup),
+		cmocka_unit_test_setup(test_stream_log_slot_reused, setup),
 		cmocka_unit_test_setup(test_stream_flush_without_writes, setup),
 		cmocka_unit_test_setup(test_stream_against_model, setup),
 	};
