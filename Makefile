@@ -13,7 +13,7 @@ running := $(shell uname -r)
 ## KVER: modules, install: kernel to build for (default: the running one, else 6.12)
 KVER	?= $(if $(wildcard /lib/modules/$(running)/build),$(running),6.12)
 KERNELS	?= 6.12 6.1## matrix, test: the kernels that must work
-KERNEL	?= 6.12## vm, shell, demo: the kernel to boot
+KERNEL	?= 6.12## vm, runner, shell, demo: the kernel to boot
 T	?=## unit, fuzz, vm: only what matches, as in T=journal or T='00[1-3]'
 SEED	?=## unit: start value of the random tests, as printed by a failure
 SECONDS	?= 10## fuzz: how long each fuzzer runs
@@ -77,6 +77,10 @@ vm-modules: ## build what the virtual machine needs, for KERNEL
 vm: vm-modules ## tests in a virtual machine, on one kernel
 	@$(vm-run) $(if $(T),'$(T)','[0-9]*')
 
+runner: ## prove that the runner of the virtual machine notices what goes wrong
+	@$(setup) vm
+	@scripts/test-vm-run.sh --kernel $(KERNEL)
+
 shell: vm-modules ## a shell in the virtual machine, with the modules at hand
 	@$(vm-run) --shell
 
@@ -102,7 +106,7 @@ clean: ## remove all that was built
 help: ## this text
 	@scripts/make-help.sh Makefile
 
-.PHONY: all modules matrix tools unit fuzz layers style check vm shell test demo setup install \
+.PHONY: all modules matrix tools unit fuzz layers style check vm runner shell test demo setup install \
 	uninstall clean help vm-modules
 
 # Programs that tests in the guest need: tests/vm/NAME.c -> build/bin/NAME

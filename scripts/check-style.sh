@@ -124,8 +124,9 @@ if [ ! -e "$checkpatch" ]; then
 		mkdir -p "$PC_CACHE/checkpatch.$$"
 		dir=$(basename "$tarball" .tar.xz)/scripts
 		# each name once: tar need not read to the end
+		wanted=("$dir"/{checkpatch.pl,spelling.txt,const_structs.checkpatch})
 		tar -C "$PC_CACHE/checkpatch.$$" --strip-components=2 -xJf "$tarball" \
-			--occurrence=1 "$dir"/{checkpatch.pl,spelling.txt,const_structs.checkpatch} &&
+			--occurrence=1 "${wanted[@]}" &&
 			mv -T "$PC_CACHE/checkpatch.$$" "$PC_CACHE/checkpatch" 2>/dev/null
 		rm -rf "$PC_CACHE/checkpatch.$$"
 	fi

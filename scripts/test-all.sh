@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Runs every suite (make test): layers, style, unit tests, the modules for each
-# kernel, the VM tests on each kernel. A suite that closes with "N passed, N
+# kernel, the VM tests on each kernel, the VM runner's own test. A suite that closes with "N passed, N
 # failed" counts with these numbers, another as one; a suite that fails without
 # having said so counts as one failure more. The rest runs on after a failure.
 # Closes with one line, "N passed, N failed". Variable: KERNELS.
@@ -45,6 +45,7 @@ done
 for k in ${KERNELS:-6.12 6.1}; do
 	suite "vm on $k" make vm KERNEL="$k"
 done
+suite runner make runner
 printf '%s' "$summary"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

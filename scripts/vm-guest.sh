@@ -7,9 +7,9 @@
 # a list of TAP tests, one program with live output, a shell, or just a sign of
 # life. Powers off at the end, whatever happened.
 #
-# The host reads: /out/log (what the user sees), /out/tap/NAME (a test's output),
-# /out/results ("TOKEN NAME exit-status seconds state" a line), /out/current (the
-# running test), /out/dmesg (kernel log), /out/done (the token, at the very end).
+# The host reads: /out/log (what the user sees, a section a test), /out/results
+# ("TOKEN NAME exit-status seconds state" a line), /out/current (the running test and
+# its limit), /out/dmesg (kernel log), /out/done (the token, at the very end).
 
 set -uo pipefail
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -98,10 +98,30 @@ splats()
 	grep -E -f /pc/scripts/vm-splats.txt | grep -v -E -f /pc/scripts/vm-splats-harmless.txt
 }
 
-# run_test FILE: one TAP test; fills /out/tap and one line of /out/results
+# A pipe that nobody writes to: "read -t" on it sleeps without a process
+mkfifo /run/never
+exec 7<>/run/never
+
+# stop_at LIMIT PID: when the time is up, tells the kernel log where every task hangs
+# and ends the test's session, gently at first
+stop_at()
+{
+	read -r -t "$1" -u 7
+	touch /run/time-is-up
+	echo "# time is up; what hangs follows in the kernel log"
+	echo w >/proc/sysrq-trigger
+	kill -TERM -- "-$2"
+	read -r -t 20 -u 7
+	kill -KILL -- "-$2"
+}
+
+# run_test FILE: one TAP test, whose output is the section of the log that the first
+# line begins; one line of /out/results. Fails where the kernel is not to be trusted
+# with a further test.
 run_test()
 {
-	local file=$1 name limit start status=0 state=clean mark left
+	local file=$1 name limit start status=0 state=clean mark left pid stopper
+
 	name=$(basename "$file" .sh)
 	limit=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "/pc/$file" | head -n 1)
 	limit=${limit:-$JOB_TIMEOUT}
@@ -109,35 +129,38 @@ run_test()
 
 	echo "$mark" >/dev/kmsg
 	echo "$name $limit" >/out/current
-	echo "# $name (at most $limit s)"
+	echo "# --- $name (at most $limit s)"
 	start=$(date +%s)
+	rm -f /run/time-is-up
 	mkdir -p "/tmp/$name"
 	(
 		cd "/tmp/$name" || exit 1
 		export PC_TEST=$name PC_KMSG_MARK=$mark TMPDIR=/tmp/$name
-		exec setsid timeout -k 20 "$limit" bash "/pc/$file" </dev/null
-	) 2>&1 | tee "/out/tap/$name"
-	status=${PIPESTATUS[0]}
-	if [ "$status" -ge 124 ] && [ "$status" -ne 125 ]; then
-		echo "# $name: killed (exit status $status); blocked tasks follow in the kernel log"
-		echo w >/proc/sysrq-trigger
-		echo l >/proc/sysrq-trigger
+		exec setsid bash "/pc/$file" </dev/null 2>&1 7>&-
+	) &
+	pid=$!
+	stop_at "$limit" $pid 2>/dev/null &
+	stopper=$!
+	wait $pid
+	status=$?
+	if [ -e /run/time-is-up ]; then
 		state=timeout
 	fi
+	kill $stopper 2>/dev/null
+	wait $stopper 2>/dev/null
+	kill -KILL -- -$pid 2>/dev/null
 
 	if ! left=$(timeout 120 bash -c '. /pc/tests/vm/lib.sh --no-test; vm_reset' 2>&1) ||
 		[ -n "$left" ]; then
-		echo "# $name left behind: $left" | tee -a "/out/tap/$name"
+		echo "# $name left behind:" $left
 		[ $state != clean ] || state=dirty
 	fi
 	rm -rf "/tmp/${name:?}"
 	sleep 0.1
-	if dmesg | sed "1,/$mark/d" | splats >"/out/tap/$name.splat"; then
+	if dmesg | sed "1,/$mark/d" | splats >/run/splats; then
 		echo "# $name: the kernel complained:"
-		sed 's/^/#   /' "/out/tap/$name.splat" | head -n 40
+		sed 's/^/#   /' /run/splats | head -n 40
 		[ $state = timeout ] || state=splat
-	else
-		rm -f "/out/tap/$name.splat"
 	fi
 	echo "$JOB_TOKEN $name $status $(($(date +%s) - start)) $state" >>/out/results
 	rm -f /out/current
@@ -147,7 +170,6 @@ run_test()
 cd /pc || exit 1
 case $JOB_MODE in
 tests)
-	mkdir -p /out/tap
 	: >/out/results
 	for t in "${JOB_TESTS[@]}"; do
 		# after a splat, a hang or leftovers the rest wants a fresh kernel

@@ -43,7 +43,8 @@ if [ ! -s "$image" ]; then
 	done
 	touch "$dir/modules/list"
 	(cd "$dir" && find . | cpio --quiet -o -H newc -R 0:0 | gzip -1) >"$image.$$"
-	rm -f "$PC_CACHE/initramfs-$kver-"*.gz
+	# other checkouts may be using theirs: only what is old goes
+	find "$PC_CACHE" -maxdepth 1 -name 'initramfs-*.gz' -mtime +7 -delete
 	mv "$image.$$" "$image"
 fi
 echo "$image"

@@ -122,7 +122,7 @@ cleanup()
 	[ -z "$qemu_pid" ] || kill "$qemu_pid" 2>/dev/null || true
 	[ -z "$tail_pid" ] || kill "$tail_pid" 2>/dev/null || true
 	[ -z "$qemu_pid" ] || wait "$qemu_pid" 2>/dev/null || true
-	rm -rf "$run/src"
+	rm -rf "$run/src" "$run/initrd"
 	if [ $mode = probe ] || { [ $keep = 0 ] && [ $status = 0 ]; }; then
 		rm -rf "$run"
 	else
@@ -300,20 +300,16 @@ boot()
 	tail_pid=
 }
 
-# The guest's last words, for a boot that ended badly
+# The guest's last words on its console, for a boot that ended badly
 show_logs()
 {
-	echo "# --- end of the guest's kernel log ($kver, $accel) ---"
-	if [ -s "$run/console" ] && ! cmp -s "$run/console" "$run/dmesg"; then
-		tail -n "${1:-60}" "$run/console" | tr -d '\r' | sed 's/^/#   /'
-	fi
-	if [ -s "$run/dmesg" ]; then
-		tail -n "${1:-60}" "$run/dmesg" | sed 's/^/#   /'
-	fi
+	echo "# end of the guest's console ($kver, $accel):"
+	tail -n "${1:-60}" "$run/console" | tr -d '\r' | sed 's/^/#   /'
 	[ ! -s "$run/qemu" ] || tail -n 20 "$run/qemu" | sed 's/^/# qemu: /'
 }
 
-initrd=$("$PC_TOP/scripts/vm-initramfs.sh" "$kver")
+initrd=$run/initrd
+cp "$("$PC_TOP/scripts/vm-initramfs.sh" "$kver")" "$initrd"
 
 rerun_line()
 {
@@ -323,16 +319,32 @@ rerun_line()
 	echo "# or, without building: scripts/vm-run.sh --kernel $k $1"
 }
 
+# kernel_log NAME: what the kernel said while the test ran, at most 150 lines
+kernel_log()
+{
+	[ -s "$run/dmesg" ] || return 0
+	echo "# kernel log of $1:"
+	awk -v n="$1" '/vm-guest: [^ ]+ begins [0-9]+$/ { on = $0 ~ "vm-guest: " n " begins"; next }
+		on && ++lines <= 150 { print "#   " $0 }
+		END { if (lines > 150) print "#   (" lines - 150 " lines more)" }' "$run/dmesg"
+}
+
+# section NAME: what the log holds of one test
+section()
+{
+	awk -v n="$1" '/^# --- [^ ]+ \(at most [0-9]+ s\)$/ { on = $3 == n } on' "$run/log"
+}
+
 # score NAME: counts the assertions of one test from its output and result line.
 # Whatever is wrong beyond a "not ok" counts as one more failure.
 score()
 {
-	local name=$1 tap=$run/tap/$1 status state seconds ok bad skip plan why=
+	local name=$1 tap=$run/$1.tap status state seconds ok bad skip plan why=
 
+	section "$name" >"$tap"
 	read -r status seconds state < <(awk -v t="$token" -v n="$name" \
 		'$1 == t && $2 == n { print $3, $4, $5 }' "$run/results" 2>/dev/null) ||
 		{ status=none seconds=0 state="not finished"; }
-	touch "$tap"
 	ok=$(grep -c '^ok ' "$tap" || true)
 	skip=$(grep -ciE '^ok .*# *skip' "$tap" || true)
 	bad=$(grep -c '^not ok ' "$tap" || true)
@@ -361,15 +373,8 @@ score()
 	failed=$((failed + bad))
 	if [ "$bad" != 0 ]; then
 		echo "# FAILED $name${why:+: $why} ($seconds s)"
-		case $state in
-		clean) [ ! -s "$run/dmesg" ] ||
-			{ echo "# kernel log of $name:"
-			sed -n "/vm-guest: $name begins/,/vm-guest: .* begins/p" "$run/dmesg" |
-				tail -n 60 | sed 's/^/#   /'; } ;;
-		splat) sed -n "/vm-guest: $name begins/,/vm-guest: .* begins/p" "$run/dmesg" |
-				tail -n 150 | sed 's/^/#   /' ;;
-		*) show_logs 120 ;;
-		esac
+		kernel_log "$name"
+		[ -n "$status" ] && [ "$status" != none ] || show_logs 40
 		rerun_line "$name"
 	else
 		echo "# passed $name: $ok ($seconds s)"
@@ -401,7 +406,7 @@ tests)
 		ran=0
 		for t in "${pending[@]}"; do
 			name=$(basename "$t" .sh)
-			if [ -e "$run/tap/$name" ]; then
+			if grep -qxE "# --- $name \(at most [0-9]+ s\)" "$run/log"; then
 				score "$name"
 				ran=1
 			else
@@ -414,9 +419,7 @@ tests)
 			failed=$((failed + ${#pending[@]}))
 			break
 		fi
-		# keep what was printed: the next boot starts with empty files
-		mkdir -p "$run/done-taps"
-		mv "$run/tap"/* "$run/done-taps/" 2>/dev/null || true
+		# keep what was logged: the next boot starts with empty files
 		for f in console dmesg; do
 			[ ! -e "$run/$f" ] || cat "$run/$f" >>"$run/all-$f"
 		done

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Proves that the VM runner notices what it must: runs the tests of tests/runner,
+# most of which go wrong on purpose, in one call of vm-run.sh, and checks what it
+# says of each. Some 90 s. Closes with "runner: N passed, N failed".
+
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0
+
+scripts/vm-run.sh "$@" tests/runner/*.sh >"$log" 2>&1
+status=$?
+
+# expect NAME REGEX: a line of the log
+expect()
+{
+	if grep -qE -e "$2" "$log"; then
+		echo "ok - $1"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $1: no line matches: $2"
+		failed=$((failed + 1))
+	fi
+}
+
+expect "a sound test passes" '^# passed passes: 3 '
+expect "a wrong assertion" '^# FAILED fails \('
+expect "a command that fails" '^# FAILED dies \('
+expect "a missing plan" '^# FAILED no-plan: printed no plan'
+expect "a report in the kernel log" '^# FAILED splat: the kernel complained'
+expect "a fresh kernel after it" '^# passed after-splat: 1 '
+expect "a hanging test" '^# FAILED hangs: did not finish in time'
+expect "where it hangs" '^# .*task:dd .*state:D'
+expect "a panic" '^# FAILED panics: the guest died'
+expect "the panic's text" '^# .*Kernel panic - not syncing: sysrq'
+expect "devices left behind" '^# FAILED z-leftover: left devices or modules behind'
+expect "a line to run a test again" '^# run it again: make vm KERNEL=.* T=hangs'
+expect "the sum" '^vm .*: 9 passed, 7 failed$'
+if [ $status = 1 ]; then
+	passed=$((passed + 1))
+else
+	echo "not ok - exit status 1: got $status"
+	failed=$((failed + 1))
+fi
+[ $failed = 0 ] || tail -n 40 "$log" | sed 's/^/  /'
+echo "runner: $passed passed, $failed failed"
+[ $failed = 0 ]
