@@ -106,8 +106,8 @@ clean: ## remove all that was built
 help: ## this text
 	@scripts/make-help.sh Makefile
 
-.PHONY: all modules matrix tools unit fuzz layers style check vm runner shell test demo setup install \
-	uninstall clean help vm-modules
+.PHONY: all modules matrix tools unit fuzz layers style check vm runner shell test demo \
+	setup install uninstall clean help vm-modules
 
 # Programs that tests in the guest need: tests/vm/NAME.c -> build/bin/NAME
 vm-programs := $(patsubst tests/vm/%.c,build/bin/%,$(wildcard tests/vm/*.c))

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Runs every suite (make test): layers, style, unit tests, the modules for each
-# kernel, the VM tests on each kernel, the VM runner's own test. A suite that closes with "N passed, N
-# failed" counts with these numbers, another as one; a suite that fails without
-# having said so counts as one failure more. The rest runs on after a failure.
-# Closes with one line, "N passed, N failed". Variable: KERNELS.
+# kernel, the VM tests on each kernel, the VM runner's own test. A suite that closes
+# with "N passed, N failed" counts with these numbers, another as one; a suite that
+# fails without having said so counts as one failure more. The rest runs on after a
+# failure. Closes with one line, "N passed, N failed". Variable: KERNELS.
 
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

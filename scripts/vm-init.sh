@@ -43,8 +43,9 @@ mount -t overlay -o lowerdir=/lower,upperdir=/over/upper,workdir=/over/work root
 mkdir -p /root/out
 mount -t 9p -o "$opts,msize=262144,cache=none" out /root/out || give_up "cannot mount /out"
 
-# The checkout, from below the overlay: a tmpfs on /tmp must not hide it
-mkdir -p /root/checkout
+# The host's files as they are, also those below /tmp, and the checkout
+mkdir -p /root/host /root/checkout
+mount --bind /lower /root/host
 mount --bind "/lower$top" /root/checkout || give_up "no checkout at $top"
 
 umount /proc /sys

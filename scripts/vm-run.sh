@@ -6,7 +6,8 @@
 # the guest does reaches the host.
 #
 #   scripts/vm-run.sh [options] TEST...            TAP tests, many in one boot
-#   scripts/vm-run.sh [options] --stream PROG ...  one program, output live
+#   scripts/vm-run.sh [options] --stream PROG ...  one program, output live; the
+#                                                  host's /tmp is the guest's /host/tmp
 #   scripts/vm-run.sh [options] --shell            an interactive shell
 #
 # TEST is a file, or a pattern matched against the names in tests/vm/ (003, '0*').
@@ -104,6 +105,12 @@ stream)
 	if [ -f "$PC_TOP/${command[0]}" ]; then
 		command[0]=/pc/${command[0]}
 	fi
+	# the guest has a /tmp of its own
+	for i in "${!command[@]}"; do
+		case ${command[i]} in
+		/tmp/* | /run/*) [ ! -e "${command[i]}" ] || command[i]=/host${command[i]} ;;
+		esac
+	done
 	;;
 esac
 
