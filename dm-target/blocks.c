@@ -51,11 +51,9 @@ int pc_blocks_init(struct pc_blocks *b, u32 nr, u32 block_sectors, u32 sub_secto
 		return -ENOMEM;
 	}
 	memset(b->buckets, 0xff, array_size(nr_buckets, sizeof(*b->buckets)));
-	b->free_head = PC_NONE;
-	for (i = nr; i-- > 0; ) {
+	for (i = 0; i < nr; i++)
 		b->table[i].pending = PC_NONE;
-		pc_blocks_free(b, pc_cblock(i));
-	}
+	pc_blocks_rebuild_free(b);
 	return 0;
 }
 
@@ -164,6 +162,17 @@ pc_oblock_t pc_blocks_of_sector(const struct pc_blocks *b, u64 sector, u32 *offs
 u64 pc_blocks_sector(const struct pc_blocks *b, pc_oblock_t o)
 {
 	return pc_from_oblock(o) * b->block_sectors;
+}
+
+void pc_blocks_rebuild_free(struct pc_blocks *b)
+{
+	u32 i;
+
+	b->free_head = PC_NONE;
+	b->nr_free = 0;
+	for (i = b->nr; i-- > 0; )
+		if (!(b->table[i].flags & PC_BLOCK_MAPPED))
+			pc_blocks_free(b, pc_cblock(i));
 }
 
 /* Sectors of sub-block s (the last of a block may be short). */

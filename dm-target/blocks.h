@@ -118,6 +118,9 @@ void pc_blocks_remove(struct pc_blocks *b, pc_cblock_t c);
 pc_cblock_t pc_blocks_alloc(struct pc_blocks *b);
 void pc_blocks_free(struct pc_blocks *b, pc_cblock_t c);
 
+/* All blocks that map nothing are on the list, lowest first; the old list is void. */
+void pc_blocks_rebuild_free(struct pc_blocks *b);
+
 /* Sector of the origin -> its block, and the offset in it. */
 pc_oblock_t pc_blocks_of_sector(const struct pc_blocks *b, u64 sector, u32 *offset);
 u64 pc_blocks_sector(const struct pc_blocks *b, pc_oblock_t o);

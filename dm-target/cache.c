@@ -10,6 +10,7 @@
 #include <linux/blk_types.h>
 
 #include "cache.h"
+#include "pages.h"
 
 u64 pc_stat_sum(struct pc_cache *pc, enum pc_stat s)
 {
@@ -91,6 +92,8 @@ static void retry(struct pc_cache *pc, struct bio_list *list)
 
 void pc_wake_pending(struct pc_cache *pc, struct pc_pending *p)
 {
+	if (p->discarding)
+		wake_up(&pc->discard_wait);
 	if (bio_list_empty(waiters(p)))
 		return;
 	atomic_sub(bio_list_size(waiters(p)), &pc->nr_waiting);
@@ -116,6 +119,20 @@ void pc_wait_pool(struct pc_cache *pc, struct bio *bio)
 	bio_list_add(&pc->pool_waiters, bio);
 	spin_unlock_irqrestore(&pc->deferred_lock, flags);
 	pc_commit_kick(&pc->commit, PC_COMMIT_FULL);
+}
+
+void pc_wait_pages(struct pc_cache *pc, struct bio *bio)
+{
+	unsigned long flags;
+
+	pc_count(pc, PC_STAT_WAIT_POOL);
+	spin_lock_irqsave(&pc->deferred_lock, flags);
+	bio_list_add(&pc->pool_waiters, bio);
+	spin_unlock_irqrestore(&pc->deferred_lock, flags);
+	/* what came back before it was on the list woke nobody */
+	smp_mb();
+	if (!pc_pages_is_short(pc->pages, pc_pages_for(bio_sectors(bio))))
+		pc_wake_pool(pc);
 }
 
 void pc_wake_pool(struct pc_cache *pc)

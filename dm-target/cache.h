@@ -25,6 +25,8 @@
 #include "registry.h"
 #include "stream.h"
 
+#define DM_MSG_PREFIX "polycache"
+
 #define PC_NR_ORIGIN_WRITES 4096u	/* hashed counters of rule 6 */
 #define PC_MAX_COPY_SECTORS 2048u	/* one piece of a fill, copy or two-device write */
 #define PC_IDLE_MS 100u			/* the origin counts as idle after this (section 3) */
@@ -75,6 +77,7 @@ struct pc_cache {
 	struct dm_dev *origin_dev;
 	char name[32];			/* for workqueues and messages */
 	u32 block_sectors;
+	bool metadata2;			/* as given, echoed */
 	bool discard_passdown;		/* as given */
 	bool origin_discards;		/* io_hints: the origin supports them */
 
@@ -89,8 +92,10 @@ struct pc_cache {
 	struct pc_commit commit;
 	bool failed;			/* metadata failed: READ_ONCE, never cleared */
 	bool loaded;			/* preresume, postsuspend */
-	bool writer;			/* is in the list of writers (target.c) */
-	struct list_head writers;
+	bool use_hints;			/* of the load under way: the hints are this policy's */
+	bool running;			/* from resume to postsuspend: READ_ONCE */
+	struct list_head instances;	/* target.c's list of all, its lock */
+	bool is_writer;			/* the same lock: may write the metadata now */
 
 	/* in-core half */
 	struct pc_blocks blocks;
@@ -111,18 +116,15 @@ struct pc_cache {
 	atomic_t nr_waiting;		/* bios on pending objects and pool_waiters */
 	unsigned long *dirty_map;	/* a bit a block with dirty sub-blocks; atomic bit ops */
 
-	/* intents (rule 9), flush.c */
-	spinlock_t intent_lock;
-	u32 *intents;			/* cblocks that have one, intent lock */
-	u32 nr_intents;
+	/* intents (rule 9), intent.c */
+	unsigned long *intent_map;	/* a bit a block that has one on disk; atomic bit ops */
+	atomic_t nr_intents;
 	u32 max_intents;
 	struct delayed_work intent_work;
-	u64 nr_intents_started;
 
 	/* flushes, flush.c */
 	struct pc_dirty_device cache_state, origin_state;
 	struct mutex round_lock;	/* rounds are serial */
-	atomic_t rounds_wanted;
 	bool round_running;		/* flush lock */
 	spinlock_t flush_lock;
 	struct bio_list flushes;	/* flush lock: FLUSH that need rounds only */
@@ -159,6 +161,8 @@ struct pc_cache {
 	struct pc_fill_tuner *tuner;
 	struct bio_list discards;	/* deferred lock */
 	struct work_struct discard_work;
+	struct workqueue_struct *discard_wq;	/* its work waits for bios and commits */
+	wait_queue_head_t discard_wait;
 	struct list_head fill_queue;	/* deferred lock: fills with data to write */
 	struct work_struct fill_work;
 
@@ -168,13 +172,16 @@ struct pc_cache {
 	bool reclaim_stuck;		/* nothing clean to demote: writeback must help */
 	unsigned long last_user_origin;	/* jiffies of the last user I/O to the origin */
 	bool cleaner;			/* the policy wants all blocks clean */
+	bool want_passthrough;		/* once everything is clean on disk (rule 25) */
+	struct delayed_work tick_work;	/* every second: policy, mode changes under way */
 	bool flush_wanted;		/* message `flush` */
 
 	/* streams */
 	spinlock_t stream_lock;
 	struct pc_streams streams;
 
-	unsigned int cache_errors;	/* in a row; READ_ONCE */
+	atomic_t cache_errors;		/* in a row, loss.c */
+	struct work_struct loss_work;
 	bool cache_gone;		/* EMPTY is durable: the origin alone serves */
 
 	struct pc_stats __percpu *stats;
@@ -191,6 +198,7 @@ enum pc_bio_kind {
 	PC_BIO_ENDING,		/* waits for the drop to be durable, then ends with status */
 	PC_BIO_RETRY_ORIGIN,	/* a failed cache read or populating write */
 	PC_BIO_FLUSH_WAIT,	/* FUA: waits for a record */
+	PC_BIO_DISCARD,		/* on its way to the origin */
 	PC_BIO_DONE,
 };
 
@@ -201,6 +209,7 @@ struct pc_bio {
 	u64 mask;		/* sub-blocks written, or to be dropped */
 	u64 populate;		/* those of mask that were not valid */
 	u64 start_ns;		/* origin reads: for the seek estimate */
+	struct pc_cache *pc;	/* for ends of clones */
 	u32 cblock;
 	u8 kind;
 	u8 parity;
@@ -258,8 +267,12 @@ void pc_put_pending(struct pc_cache *pc, struct pc_pending *p);
 /* Under the shard lock. The bio is retried after the next event of the block. */
 void pc_wait_pending(struct pc_cache *pc, struct pc_pending *p, struct bio *bio);
 void pc_wake_pending(struct pc_cache *pc, struct pc_pending *p);
-/* Any context: waits until pool or pages are free again / retries it in the worker. */
+/*
+ * Any context, no lock: waits until a pending object / pages come back; all of these
+ * are tried again together. pc_defer_bio: is tried again at once, in the worker.
+ */
 void pc_wait_pool(struct pc_cache *pc, struct bio *bio);
+void pc_wait_pages(struct pc_cache *pc, struct bio *bio);
 void pc_wake_pool(struct pc_cache *pc);
 void pc_defer_bio(struct pc_cache *pc, struct bio *bio);
 

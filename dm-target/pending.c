@@ -98,7 +98,7 @@ bool pc_pending_is_done(const struct pc_blocks *b, const struct pc_pending *p)
 {
 	const struct pc_block *blk = &b->table[p->cblock];
 
-	return !p->refs && !p->busy && !p->frozen && !p->copying && !p->uncleaned && !p->must &&
+	return !p->refs && !p->busy && !p->frozen && !p->discarding && !p->copying && !p->uncleaned && !p->must &&
 	       !p->want && !p->waiters_head &&
 	       !(p->flags & ~(PC_PENDING_G_QUIET | PC_PENDING_URGENT)) &&
 	       !(blk->flags & PC_BLOCK_DEMOTING) &&
@@ -326,6 +326,8 @@ bool pc_pending_compose(const struct pc_blocks *b, struct pc_pending *p, bool ca
 		  p->next.flags != p->disk.flags;
 	if (differs)
 		p->flags |= PC_PENDING_COMPOSED;
+	else if (p->want == (p->disk.flags & PC_BLOCK_INTENTS))
+		p->want = 0;
 	return differs;
 }
 

@@ -44,7 +44,8 @@ struct pc_pending {
 	u16 refs;		/* users that need the object to stay, besides the masks */
 
 	u64 busy;		/* being populated, or a two-device write in flight */
-	u64 frozen;		/* user writes wait (rules 14 and 16) */
+	u64 frozen;		/* writeback's second try: user writes wait (rule 16) */
+	u64 discarding;		/* a discard waits for its turn: user writes wait (rule 14) */
 	u64 copying;		/* dirty sub-blocks that a copy took */
 	u64 touched;		/* written since the copy took them */
 	u64 uncleaned;		/* copied to the origin, not known to be durable there */

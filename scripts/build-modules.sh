@@ -87,7 +87,7 @@ build()
 {
 	local dir=$1 status=0 bad f
 
-	make -C "$kdir" M="$dir" C=$sparse CF=-D__CHECK_ENDIAN__ V="${V:-0}" \
+	make -C "$kdir" M="$dir" C=$sparse CF='-D__CHECK_ENDIAN__ -Wno-context' V="${V:-0}" \
 		${cflags:+KCFLAGS="$cflags"} -j"$(nproc)" modules >"$log" 2>&1 9>&- || status=$?
 	grep -vE "$noise" "$log" | sed -n 1,200p >&2 || true
 	[ "${V:-0}" = 0 ] || cat "$log"

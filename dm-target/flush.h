@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * [K] FLUSH and FUA, device flush rounds, and what goes into a commit (DESIGN rules
+ * 10, 12 and 13). The callbacks of the committer live here.
+ */
+#ifndef PC_FLUSH_H
+#define PC_FLUSH_H
+
+#include "cache.h"
+
+extern const struct pc_commit_ops pc_flush_commit_ops;
+
+/* May sleep. */
+int pc_flush_init(struct pc_cache *pc);
+void pc_flush_exit(struct pc_cache *pc);
+
+/* An empty FLUSH bio. Does not sleep; the bio is ended later. */
+void pc_flush_bio(struct pc_cache *pc, struct bio *bio);
+/*
+ * A FUA write whose data is on the cache but not findable after a power cut: ended
+ * when its record is durable. is_durable: the write went down with FUA and covered
+ * whole sub-blocks, noted in pending.durable by the caller. Any context.
+ */
+void pc_flush_fua(struct pc_cache *pc, struct bio *bio, bool is_durable);
+
+/* Rule 13: a write completed on the device and no flush has followed. Any context. */
+static inline void pc_flush_note(struct pc_dirty_device *d)
+{
+	atomic_set(&d->unflushed, 1);
+	/* before the bio ends; pairs with the exchange in the round */
+	smp_mb__after_atomic();
+}
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * [K] What happens to one bio (map.h): the door from dm, and the worker that retries.
+ *
+ * The decision is made for the first sub-block, under the shard lock, and takes as
+ * many of the following as share it; the rest comes back as a bio of its own
+ * (dm_accept_partial_bio, only while in map()). What must wait is first cut to one
+ * sub-block, so a retry from the worker decides for all of it. The dm bio is
+ * submitted at most once; what goes elsewhere goes as a clone (endio.c, write.c).
+ */
+#include <linux/ioprio.h>
+
+#include "cache.h"
+#include "discard.h"
+#include "endio.h"
+#include "flush.h"
+#include "map.h"
+#include "read.h"
+#include "write.h"
+
+static int map_lookup(struct pc_cache *pc, struct bio *bio, bool in_map)
+{
+	struct pc_bio *pb = pc_bio(bio);
+	struct pc_lookup l = {
+		.pc = pc,
+		.bio = bio,
+		.in_map = in_map,
+		.is_write = op_is_write(pb->opf),
+		.mode = READ_ONCE(pc->mode),
+	};
+
+	l.oblock = pc_blocks_of_sector(&pc->blocks, pb->iter.bi_sector, &l.offset);
+	l.span = pc_blocks_span(&pc->blocks, l.offset, pb->iter.bi_size >> SECTOR_SHIFT);
+	l.lock = pc_shard_lock(pc, l.oblock);
+	if (READ_ONCE(pc->cache_gone)) {
+		pb->kind = PC_BIO_NONE;
+		pc_lookup_count(&l, false, true);
+		return pc_lookup_to_origin(&l);
+	}
+	return l.is_write ? pc_write_map(&l) : pc_read_map(&l);
+}
+
+/* Streams and idle-class I/O (rule 17); once a bio, in the submitter's context. */
+static void classify(struct pc_cache *pc, struct bio *bio)
+{
+	struct pc_bio *pb = pc_bio(bio);
+	u32 limit = READ_ONCE(pc->tunables.bypass_sequential);
+	bool is_write = op_is_write(pb->opf);
+	u64 sector = bio->bi_iter.bi_sector, length;
+	int class = IOPRIO_PRIO_CLASS(bio->bi_ioprio);
+	unsigned long flags;
+
+	if (class == IOPRIO_CLASS_NONE)
+		class = IOPRIO_PRIO_CLASS(get_current_ioprio());
+	if (class == IOPRIO_CLASS_IDLE) {
+		pb->idle_class = true;
+		pc_count(pc, PC_STAT_IDLE_CLASS);
+	}
+	if (!limit)
+		return;
+	spin_lock_irqsave(&pc->stream_lock, flags);
+	length = pc_stream_note(&pc->streams, is_write, sector, bio_sectors(bio));
+	if (is_write && (pb->opf & REQ_FUA))
+		pc_stream_flushed(&pc->streams);
+	else if (length > limit && !(pb->opf & (REQ_META | REQ_PRIO)) &&
+		 !(is_write && pc_stream_is_log(&pc->streams, sector + bio_sectors(bio),
+						bio_sectors(bio))))
+		pb->sequential = true;
+	spin_unlock_irqrestore(&pc->stream_lock, flags);
+	if (pb->sequential)
+		pc_count(pc, PC_STAT_SEQUENTIAL);
+}
+
+int pc_map_bio(struct pc_cache *pc, struct bio *bio)
+{
+	struct pc_bio *pb = pc_bio(bio);
+
+	memset(pb, 0, sizeof(*pb));
+	pb->iter = bio->bi_iter;
+	pb->opf = bio->bi_opf;
+	if (bio->bi_opf & REQ_PREFLUSH) {
+		pc_flush_bio(pc, bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+	switch (bio_op(bio)) {
+	case REQ_OP_READ:
+	case REQ_OP_WRITE:
+		break;
+	case REQ_OP_DISCARD:
+		pc_discard_bio(pc, bio);
+		return DM_MAPIO_SUBMITTED;
+	default:
+		return DM_MAPIO_KILL;
+	}
+	if (pb->opf & REQ_FUA)
+		pc_count(pc, PC_STAT_FUA);
+	classify(pc, bio);
+	return map_lookup(pc, bio, true);
+}
+
+/* Bios that were woken: from the lookup on, in a worker. */
+static void deferred_work(struct work_struct *work)
+{
+	struct pc_cache *pc = container_of(work, struct pc_cache, deferred_work);
+	struct bio_list list;
+	struct bio *bio;
+
+	spin_lock_irq(&pc->deferred_lock);
+	list = pc->deferred;
+	bio_list_init(&pc->deferred);
+	spin_unlock_irq(&pc->deferred_lock);
+	while ((bio = bio_list_pop(&list))) {
+		if (pc_endio_continue(pc, bio))
+			continue;
+		bio->bi_iter = pc_bio(bio)->iter;
+		if (map_lookup(pc, bio, false) == DM_MAPIO_REMAPPED)
+			dm_submit_bio_remap(bio, NULL);
+		cond_resched();
+	}
+}
+
+int pc_map_init(struct pc_cache *pc)
+{
+	spin_lock_init(&pc->deferred_lock);
+	spin_lock_init(&pc->stream_lock);
+	bio_list_init(&pc->deferred);
+	bio_list_init(&pc->pool_waiters);
+	INIT_WORK(&pc->deferred_work, deferred_work);
+	pc_stream_init(&pc->streams);
+	pc_read_init(pc);
+	return pc_write_init(pc);
+}
+
+void pc_map_exit(struct pc_cache *pc)
+{
+	pc_write_exit(pc);
+}
