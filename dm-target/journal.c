@@ -103,6 +103,9 @@ static void encode_block(const struct pc_journal *j, u32 index, bool end, u32 tr
 	d->transaction_crc = cpu_to_le32(end ? transaction_crc : 0);
 	for (i = 0; i < n; i++) {
 		d->records[i].cblock = cpu_to_le32(records[i].cblock);
+		/* of what is not mapped nothing is kept: the block is zero already */
+		if (!(records[i].entry.flags & PC_ENTRY_MAPPED))
+			continue;
 		pc_entry_encode(&d->records[i].entry, &records[i].entry);
 		d->records[i].entry.hint = 0;
 	}
@@ -171,7 +174,9 @@ static void scan_block(const struct pc_journal *j, struct scan *s,
 		return;
 	}
 	s->stopped = true;
+	/* blocks of an earlier lap or life have lower sequences */
 	if (whole && le64_to_cpu(d->sequence) >= j->tail &&
+	    le64_to_cpu(d->sequence) - j->tail < j->nr_blocks &&
 	    le64_to_cpu(d->transaction) > s->transaction)
 		s->lost = true;
 }

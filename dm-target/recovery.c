@@ -226,7 +226,7 @@ static int reserve(struct pc_metadata *md)
 }
 
 /* The last step of every start: the new sizes, not CLEAN, an empty journal. */
-static int finish(struct pc_metadata *md, bool was_clean)
+static int finish(struct pc_metadata *md)
 {
 	struct pc_super sb = md->sb;
 	int err;
@@ -238,17 +238,12 @@ static int finish(struct pc_metadata *md, bool was_clean)
 	sb.origin_sectors = md->params.origin_sectors;
 	sb.nr_cblocks = md->params.nr_cblocks;
 	sb.table_blocks = pc_superblock_table_blocks(sb.nr_cblocks);
-	sb.tail_sequence = md->journal.head;
-	sb.tail_transaction = md->journal.transaction;
-	if (!was_clean) {
-		/*
-		 * No block from before may ever carry an expected sequence: none can
-		 * lie further than J behind the tail, nor belong to a transaction
-		 * further than J behind it.
-		 */
-		sb.tail_sequence = md->sb.tail_sequence + 2 * (u64)sb.journal_blocks + 1;
-		sb.tail_transaction = md->sb.tail_transaction + sb.journal_blocks + 1;
-	}
+	/*
+	 * No block from before may ever carry an expected sequence: none lies J or
+	 * more behind the tail, nor belongs to a transaction that does.
+	 */
+	sb.tail_sequence = md->sb.tail_sequence + 2 * (u64)sb.journal_blocks + 1;
+	sb.tail_transaction = md->sb.tail_transaction + sb.journal_blocks + 1;
 	err = pc_metadata_write_super(md, &sb);
 	if (err)
 		return err;
@@ -269,7 +264,7 @@ static int drop_all(struct pc_metadata *md)
 		md->failed = true;
 		return err;
 	}
-	return finish(md, false);
+	return finish(md);
 }
 
 static int write_settled(struct start *s, bool was_clean)
@@ -315,7 +310,7 @@ static int read_and_settle(struct start *s)
 	if (!err)
 		err = write_settled(s, was_clean);
 	if (!err)
-		err = finish(md, was_clean);
+		err = finish(md);
 	return err;
 }
 

@@ -124,7 +124,12 @@ void model_change(struct model *m, struct unit_random *r, struct pc_record *reco
 	}
 	record->cblock = cblock;
 	record->entry = *e;
-	record->entry.hint = unit_random(r);	/* ignored by contract */
+	/* ignored by contract */
+	record->entry.hint = unit_random(r);
+	if (!e->flags) {
+		record->entry.oblock = unit_random(r);
+		record->entry.valid = unit_random(r);
+	}
 }
 
 u32 model_clear_intents(struct model *m, struct pc_record *records)

@@ -19,6 +19,9 @@ static void test_kshim_crc32c(void **state)
 {
 	/* the check value of CRC-32C, which inverts before and after */
 	assert_int_equal(~crc32c(~0u, "123456789", 9), 0xe3069283u);
+	/* in pieces or in one */
+	assert_int_equal(crc32c(crc32c(~0u, "12345", 5), "678901234567890", 15),
+			 crc32c(~0u, "12345678901234567890", 20));
 }
 
 static void test_kshim_kstrto(void **state)

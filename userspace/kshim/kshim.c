@@ -9,6 +9,7 @@
 #include <linux/kernel.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <asm/byteorder.h>
 
 #include <stdlib.h>
 
@@ -144,21 +145,42 @@ int pc_shim_strtou(const char *s, unsigned int base, u64 max, u64 *res)
 	return 0;
 }
 
+/* Eight bytes a step: table[k] is the effect of a byte with k zero bytes behind it. */
+static u32 crc_table[8][256];
+
+static void __attribute__((constructor(101))) crc_init(void)
+{
+	for (u32 i = 0; i < 256; i++) {
+		u32 c = i;
+
+		for (int k = 0; k < 8; k++)
+			c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
+		crc_table[0][i] = c;
+	}
+	for (int k = 1; k < 8; k++)
+		for (u32 i = 0; i < 256; i++) {
+			u32 c = crc_table[k - 1][i];
+
+			crc_table[k][i] = c >> 8 ^ crc_table[0][c & 255];
+		}
+}
+
 u32 crc32c(u32 crc, const void *data, unsigned int len)
 {
-	static u32 table[256];
 	const u8 *b = data;
 
-	if (!table[1]) {
-		for (u32 i = 0; i < 256; i++) {
-			u32 c = i;
+	for (; len >= 8; len -= 8, b += 8) {
+		__le64 raw;
+		u64 v;
+		u32 c = 0;
 
-			for (int k = 0; k < 8; k++)
-				c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
-			table[i] = c;
-		}
+		memcpy(&raw, b, 8);
+		v = le64_to_cpu(raw) ^ crc;
+		for (int k = 7; k >= 0; k--, v >>= 8)
+			c ^= crc_table[k][v & 255];
+		crc = c;
 	}
 	while (len--)
-		crc = crc >> 8 ^ table[(u8)(crc ^ *b++)];
+		crc = crc >> 8 ^ crc_table[0][(u8)(crc ^ *b++)];
 	return crc;
 }
