@@ -108,7 +108,8 @@ int pc_metadata_load(struct pc_metadata *md, pc_load_fn fn, void *context,
  * Makes n records durable. On return 0 they are. Splits what is too big for one
  * transaction. Records that follow each other for the same cblock apply in order.
  * Data that the records assert must be durable already: no flush but the metadata
- * device's is sent. Checkpoints when the journal is half full. -EINVAL: a record is unsound, nothing was written.
+ * device's is sent. Checkpoints when the journal is half full. -EINVAL: a record is
+ * unsound; nothing was written.
  */
 int pc_metadata_commit(struct pc_metadata *md, const struct pc_record *records, size_t n);
 

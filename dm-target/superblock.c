@@ -24,7 +24,7 @@
 /* the entries that fill up the last table block have numbers, too */
 #define MAX_CBLOCKS		(U32_MAX - PC_TABLE_BLOCK_ENTRIES)
 /* far beyond any lifetime; keeps sums of counters from wrapping */
-#define COUNTER_LIMIT		(1ULL << 62)
+#define COUNTER_LIMIT		BIT_ULL(62)
 
 /* Where dm-cache's superblock has its magic, and its value (octal there, too). */
 #define DM_CACHE_MAGIC_OFFSET	32

@@ -46,7 +46,9 @@ static int note(struct pc_metaio_file *f, enum pc_metaio_event_type type, u64 bl
 		f->max_events = max;
 	}
 	e = &f->events[f->nr_events];
-	*e = (struct pc_metaio_event){ .type = type, .flags = flags, .block = block, .count = count };
+	*e = (struct pc_metaio_event){
+		.type = type, .flags = flags, .block = block, .count = count,
+	};
 	if (bytes) {
 		e->data = malloc(bytes);
 		if (!e->data)

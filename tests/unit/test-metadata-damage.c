@@ -261,7 +261,8 @@ static void test_damage_mismatch(void **state)
 	expect_open_error(&x, -EINVAL, "sub-blocks of 8 sectors, not 16");
 	x.m.params.subblock_sectors = 8;
 	x.m.params.nr_cblocks = 120 * 34 + 1;
-	expect_open_error(&x, -ENOSPC, "has 48 blocks of 4096 bytes, growing the cache to 4081 blocks needs 49");
+	expect_open_error(&x, -ENOSPC, "has 48 blocks of 4096 bytes, "
+			  "growing the cache to 4081 blocks needs 49");
 	done(&x);
 }
 
@@ -272,7 +273,8 @@ static void test_damage_impossible_params(void **state)
 	make(&x, "params", true);
 	memset(x.f.image, 0, 4096);
 	x.m.params.nr_cblocks = 120 * 60;
-	expect_open_error(&x, -ENOSPC, "has 48 blocks of 4096 bytes, a cache of 7200 blocks needs 70");
+	expect_open_error(&x, -ENOSPC, "has 48 blocks of 4096 bytes, "
+			  "a cache of 7200 blocks needs 70");
 	x.m.params.nr_cblocks = 0;
 	expect_open_error(&x, -EINVAL, "cache size of 0 blocks");
 	x.m.params.nr_cblocks = 10;
@@ -556,7 +558,8 @@ static void fail_at_each_place(const char *salt, bool is_read, bool is_flush, bo
 		model_settle(&l.before);
 		md = model_open(&x.m, &x.f);
 		assert_int_equal(model_load_raw(md, entries, NR, why), 0);
-		assert_true(model_equal(&l.now, entries, NR) || model_equal(&l.before, entries, NR));
+		assert_true(model_equal(&l.now, entries, NR) ||
+			    model_equal(&l.before, entries, NR));
 		pc_metadata_free(md);
 		model_free(&l.now);
 		model_free(&l.before);

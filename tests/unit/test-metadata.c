@@ -171,6 +171,7 @@ static void random_life(const struct geometry *g, u64 iteration)
 	model_load(&m, md, false);
 	for (int step = 0; step < 120; step++) {
 		unsigned long allocs = pc_shim_allocs;
+		u32 n;
 
 		switch (unit_random_below(&r, 12)) {
 		case 0:
@@ -198,11 +199,13 @@ static void random_life(const struct geometry *g, u64 iteration)
 			assert_int_equal(pc_shim_allocs, allocs);
 			break;
 		case 4:
-			assert_int_equal(model_commit(&m, &r, md, unit_random_below(&r, 3 * m.nr)), 0);
+			n = unit_random_below(&r, 3 * m.nr);
+			assert_int_equal(model_commit(&m, &r, md, n), 0);
 			assert_int_equal(pc_shim_allocs, allocs);
 			break;
 		default:
-			assert_int_equal(model_commit(&m, &r, md, 1 + unit_random_below(&r, 130)), 0);
+			n = 1 + unit_random_below(&r, 130);
+			assert_int_equal(model_commit(&m, &r, md, n), 0);
 			assert_int_equal(pc_shim_allocs, allocs);
 		}
 	}
@@ -361,6 +364,11 @@ static void test_metadata_empty(void **state)
 	teardown(&m, &f);
 }
 
+static int refuse(void *context, u32 cblock, const struct pc_entry *e)
+{
+	return -ENOMEM;
+}
+
 static void test_metadata_load_fn_aborts(void **state)
 {
 	struct pc_metaio_file f;
@@ -369,11 +377,6 @@ static void test_metadata_load_fn_aborts(void **state)
 	struct model m;
 	char why[PC_META_ERR_SIZE];
 	u64 writes;
-
-	int refuse(void *context, u32 cblock, const struct pc_entry *e)
-	{
-		return -ENOMEM;
-	}
 
 	unit_random_init(&r, "abort", 0);
 	setup(&geometries[1], &m, &f);
@@ -420,7 +423,9 @@ static void test_metadata_memory(void **state)
 
 static void test_metadata_fits_lvm(void **state)
 {
-	static const u32 sizes[] = { 1, 64, 119, 120, 1000, 100000, 1000000, 100000000, 1000000000 };
+	static const u32 sizes[] = {
+		1, 64, 119, 120, 1000, 100000, 1000000, 100000000, 1000000000,
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_true(pc_metadata_min_blocks(sizes[i]) <=

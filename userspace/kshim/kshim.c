@@ -129,9 +129,10 @@ int pc_shim_strtou(const char *s, unsigned int base, u64 max, u64 *res)
 		base = *s == '0' ? 8 : 10;
 	}
 	for (; *s && *s != '\n'; s++, digits++) {
-		unsigned int d = isxdigit_ascii(*s) ? (*s <= '9' ? *s - '0' : (*s | 0x20) - 'a' + 10)
-						    : 99;
+		unsigned int d = 99;
 
+		if (isxdigit_ascii(*s))
+			d = *s <= '9' ? *s - '0' : (*s | 0x20) - 'a' + 10;
 		if (d >= base)
 			return -EINVAL;
 		if (__builtin_mul_overflow(v, base, &v) || __builtin_add_overflow(v, d, &v))
