@@ -305,6 +305,36 @@ udev_settle()
 	[ -n "${DM_DISABLE_UDEV:-}" ] || udevadm settle --timeout=30
 }
 
+# udev_pause: udev reads no device until udev_resume, so that counters hold what the
+# test did and nothing else. No device may come or go in between.
+udev_pause()
+{
+	udev_settle
+	[ -n "${DM_DISABLE_UDEV:-}" ] || udevadm control --stop-exec-queue
+	at_exit udev_resume
+}
+
+udev_resume()
+{
+	[ -n "${DM_DISABLE_UDEV:-}" ] || udevadm control --start-exec-queue
+	udev_settle
+}
+
+# sim_stat NAME KEY: one counter of a simulated disk; sim_reset NAME...
+sim_stat()
+{
+	dmsetup message "$1" 0 stats | awk -v k="$2" '$1 == k { print $2 }'
+}
+
+sim_reset()
+{
+	local name
+
+	for name in "$@"; do
+		dmsetup message "$name" 0 reset
+	done
+}
+
 # make_null NAME MIB [KEY=VALUE]...: a memory-backed null_blk device, prints its
 # path. Keys are the configfs files: blocksize=4096 completion_nsec=100000 irqmode=2
 make_null()
