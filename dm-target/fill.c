@@ -53,7 +53,8 @@ struct pc_fill_tuner {
 	spinlock_t lock;
 	u32 window;			/* sectors; all under lock */
 	u32 nr_latencies;
-	u64 seek_ns;
+	u64 latencies[NR_LATENCIES];
+	u64 seek_ns;			/* the median of them */
 	u32 fills;
 	u32 next;
 	u32 folded;
@@ -77,14 +78,18 @@ void pc_fill_note_latency(struct pc_cache *pc, u64 ns, u32 sectors)
 {
 	struct pc_fill_tuner *t = pc->tuner;
 	unsigned long flags;
+	u32 i;
 
 	if (sectors > 64 || READ_ONCE(t->nr_latencies) >= NR_LATENCIES)
 		return;
 	spin_lock_irqsave(&t->lock, flags);
 	if (t->nr_latencies < NR_LATENCIES) {
-		/* the least of them: the others may have queued */
-		t->seek_ns = t->nr_latencies ? min(t->seek_ns, ns) : ns;
-		if (++t->nr_latencies == NR_LATENCIES && t->seek_ns > SEEK_NS)
+		/* in order: a short seek or a queue does not count */
+		for (i = t->nr_latencies++; i && t->latencies[i - 1] > ns; i--)
+			t->latencies[i] = t->latencies[i - 1];
+		t->latencies[i] = ns;
+		t->seek_ns = t->latencies[t->nr_latencies / 2];
+		if (t->nr_latencies == NR_LATENCIES && t->seek_ns > SEEK_NS)
 			t->window = SEEK_WINDOW;
 	}
 	spin_unlock_irqrestore(&t->lock, flags);

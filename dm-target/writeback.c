@@ -28,6 +28,7 @@
 #define BUSY_SECTORS 512u		/* one request of 256 KiB while users are at the origin */
 #define IDLE_SECTORS 16384u		/* floor of what is in flight while they are not */
 #define FLOOR_BLOCKS 8u
+#define MAX_COPIES 8			/* a spindle's queue: flushes and misses wait behind it */
 #define MAX_BACKOFF_MS 60000u
 
 /* A run of sub-blocks of one block; runs of a block follow each other. */
@@ -536,7 +537,7 @@ static u32 room(struct pc_writeback *w)
 	if (!pc_origin_is_idle(pc))
 		return atomic_read(&w->nr_copies) ? 0 : BUSY_SECTORS;
 	limit = max_t(u64, limit, IDLE_SECTORS);
-	if (atomic_read(&w->in_flight) >= limit)
+	if (atomic_read(&w->in_flight) >= limit || atomic_read(&w->nr_copies) >= MAX_COPIES)
 		return 0;
 	return PC_MAX_COPY_SECTORS;
 }

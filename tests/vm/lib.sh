@@ -469,20 +469,20 @@ pc_status_field()
 		out("write_hits", $10); out("write_misses", $11)
 		out("demotions", $12); out("promotions", $13); out("dirty", $14)
 		i = 15
-		for (n = $i++; n > 0; n--) list = list (list == "" ? "" : " ") $i++
+		for (n = $(i++); n > 0; n--) list = list (list == "" ? "" : " ") $(i++)
 		out("features", list); list = ""
-		for (n = $i++; n > 0; n -= 2) {
+		for (n = $(i++); n > 0; n -= 2) {
 			key[$i] = $(i + 1)
 			list = list (list == "" ? "" : " ") $i " " $(i + 1); i += 2
 		}
 		out("core_args", list); list = ""
-		out("policy", $i++)
-		for (n = $i++; n > 0; n -= 2) {
+		out("policy", $(i++))
+		for (n = $(i++); n > 0; n -= 2) {
 			key[$i] = $(i + 1)
 			list = list (list == "" ? "" : " ") $i " " $(i + 1); i += 2
 		}
 		out("policy_args", list)
-		out("rw", $i++); out("needs_check", $i)
+		out("rw", $(i++)); out("needs_check", $i)
 		if (want in key) out(want, key[want])
 	}
 	END { exit !found }'
