@@ -110,8 +110,13 @@ help: ## this text
 	setup install uninstall clean help vm-modules
 
 # Programs that tests in the guest need: tests/vm/NAME.c -> build/bin/NAME
-vm-programs := $(patsubst tests/vm/%.c,build/bin/%,$(wildcard tests/vm/*.c))
+vm-programs := $(patsubst tests/vm/%.c,build/bin/%,$(wildcard tests/vm/*.c)) build/bin/torture
 
 build/bin/%: tests/vm/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -o $@ $< -ldevmapper -lpthread
+
+# The power-cut test (tests/crash/torture.c)
+build/bin/torture: $(wildcard tests/crash/*.c) $(wildcard tests/crash/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -o $@ $(filter %.c,$^) -lpthread
