@@ -136,6 +136,8 @@ ignore=FILE_PATH_CHANGES,SPLIT_STRING,CONSTANT_COMPARISON,LINUX_VERSION_CODE
 ignore+=,MACRO_WITH_FLOW_CONTROL,STRCPY,STRLCPY,STRNCPY,REPEATED_WORD,CONFIG_DESCRIPTION
 ignore+=,SPDX_LICENSE_TAG,EMBEDDED_FUNCTION_NAME,PREFER_PR_LEVEL,PREFER_FALLTHROUGH
 ignore+=,MACRO_ARG_UNUSED,SIZEOF_ADDRESS,UNSPECIFIED_INT
+# userspace has no __aligned() and the like
+ignore+=,PREFER_DEFINED_ATTRIBUTE_MACRO
 # the look-alikes of kernel headers are made of what checkpatch warns of
 mapfile -t patch_files < <(printf '%s\n' "${c_files[@]}" | grep -v '^userspace/kshim/')
 if [ -e "$checkpatch" ] && [ ${#c_files[@]} -gt 0 ]; then

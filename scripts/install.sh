@@ -31,8 +31,8 @@ else
 	install -d "$modules" "$destdir$prefix/sbin"
 	# the simulated disk is for tests only
 	find "$PC_BUILD/$kver/ko" -name 'dm-polycache*.ko' -exec install -m 644 -t "$modules" {} +
-	if [ -x "$PC_BUILD/bin/polycache" ]; then
-		install -m 755 "$PC_BUILD/bin/polycache" "$destdir$prefix/sbin/"
+	if [ -x "$PC_BUILD/user/polycache" ]; then
+		install -m 755 "$PC_BUILD/user/polycache" "$destdir$prefix/sbin/"
 	fi
 	for page in "$PC_TOP"/docs/man/*.8; do
 		[ ! -e "$page" ] || install -D -m 644 -t "$destdir$prefix/share/man/man8" "$page"

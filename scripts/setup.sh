@@ -128,6 +128,6 @@ run()
 
 echo "setup: apt-get update"
 run "${apt[@]}" update
-echo "setup: apt-get install"
+echo "setup: apt-get install (some minutes)"
 run "${apt[@]}" install --no-install-recommends "${missing[@]}"
 echo "setup: done"

@@ -157,8 +157,12 @@ for v in "$PC_BUILD/$kver+"*/ko; do
 	mkdir -p "$run/src/modules/$name"
 	find "$v" -name '*.ko' -exec cp -L {} "$run/src/modules/$name/" \;
 done
+# the tools, and what tests/vm/*.c were built to
 if [ -d "$PC_BUILD/bin" ]; then
 	cp -aL "$PC_BUILD/bin/." "$run/src/bin/"
+fi
+if [ -x "$PC_BUILD/user/polycache" ]; then
+	cp "$PC_BUILD/user/polycache" "$run/src/bin/"
 fi
 
 write_job()
