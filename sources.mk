@@ -9,7 +9,7 @@ PC_SHARED := args stream swap blocks pending superblock journal table metadata r
 
 # [K]: kernel only
 PC_KERNEL := target status message map endio read write lookup fill writeback flush intent \
-	     discard reclaim loss cache pages registry commit metaio-dm
+	     discard reclaim loss cache pages round registry commit metaio-dm
 
 # policies/NAME.c -> dm-polycache-NAME.ko, and one object in userspace
 PC_POLICIES := lru cleaner

@@ -23,6 +23,7 @@
 #include "pending.h"
 #include "commit.h"
 #include "registry.h"
+#include "round.h"
 #include "stream.h"
 
 #define DM_MSG_PREFIX "polycache"
@@ -34,12 +35,6 @@
 struct pc_shard {
 	spinlock_t lock;
 } ____cacheline_aligned_in_smp;
-
-/* What a device holds that no flush has made durable (rule 13). */
-struct pc_dirty_device {
-	atomic_t unflushed;		/* a user's write or a fill completed since the flush */
-	atomic_t unflushed_copy;	/* writeback's copy did (origin only) */
-};
 
 /* Counters of `stats`; the first six are also the status line's and durable. */
 enum pc_stat {
@@ -55,7 +50,6 @@ enum pc_stat {
 	PC_STAT_NO_FREE, PC_STAT_NO_PENDING, PC_STAT_NO_PAGES,
 	PC_STAT_CACHE_READ_ERROR, PC_STAT_CACHE_WRITE_ERROR, PC_STAT_ORIGIN_ERROR,
 	PC_STAT_DROPPED,
-	PC_STAT_CACHE_FLUSH, PC_STAT_ORIGIN_FLUSH,
 	PC_NR_STATS,
 };
 
@@ -68,6 +62,20 @@ struct pc_after_fill {
 	u64 oblock;
 	u32 first;
 	u32 last;
+};
+
+/* A cycle of the committer, waiting for a device's round. */
+struct pc_cycle_wait {
+	struct pc_round_wait wait;
+	struct pc_cache *pc;
+	int err;
+};
+
+/* A FLUSH bio, waiting for a device's round. */
+struct pc_bio_wait {
+	struct pc_round_wait wait;
+	struct pc_cache *pc;
+	struct bio *bio;
 };
 
 struct pc_cache {
@@ -123,20 +131,18 @@ struct pc_cache {
 	struct delayed_work intent_work;
 
 	/* flushes, flush.c */
-	struct pc_dirty_device cache_state, origin_state;
-	struct mutex round_lock;	/* rounds are serial */
-	bool round_running;		/* flush lock */
+	struct pc_round cache_round, origin_round;
+	struct workqueue_struct *flush_wq;
 	spinlock_t flush_lock;
-	struct bio_list flushes;	/* flush lock: FLUSH that need rounds only */
 	struct bio_list record_flushes;	/* flush lock: FLUSH and FUA that need records */
 	struct bio_list record_fuas;	/* flush lock: their data is durable already */
-	struct bio_list cycle_flushes;	/* owner: the committer, for one cycle */
+	/* owner of the following: the committer */
+	struct bio_list cycle_flushes;	/* waiting for the cycle under way */
 	struct bio_list cycle_fuas;
-	struct work_struct flush_work;
-	struct workqueue_struct *flush_wq;
-	bool cycle_full, cycle_cache_ok, cycle_origin_ok;	/* owner: the committer */
-	int cycle_err;
-	u32 cycle_cursor;
+	struct pc_cycle_wait cycle_waits[2];	/* for the cache's round, the origin's */
+	atomic_t cycle_left;
+	bool cycle_full, cycle_flushed, cycle_cache_ok, cycle_origin_ok;
+	u32 cycle_cursor, asked_cursor;
 
 	/* bios that wait or must be handled in a worker */
 	spinlock_t deferred_lock;
@@ -204,12 +210,21 @@ enum pc_bio_kind {
 
 /* Per-bio data; owner: whoever has the bio. */
 struct pc_bio {
-	struct bvec_iter iter;	/* as mapped, sector relative to the target */
-	blk_opf_t opf;
-	u64 mask;		/* sub-blocks written, or to be dropped */
-	u64 populate;		/* those of mask that were not valid */
-	u64 start_ns;		/* origin reads: for the seek estimate */
-	struct pc_cache *pc;	/* for ends of clones */
+	union {
+		struct {		/* reads, writes, discards */
+			struct bvec_iter iter;	/* as mapped, sector relative to the target */
+			blk_opf_t opf;
+			u64 mask;	/* sub-blocks written, or to be dropped */
+			u64 populate;	/* those of mask that were not valid */
+			u64 start_ns;	/* origin reads: for the seek estimate */
+			struct pc_cache *pc;	/* for ends of clones */
+		};
+		struct {		/* FLUSH */
+			struct pc_bio_wait flush_waits[2];
+			atomic_t flush_left;
+			int flush_err;
+		};
+	};
 	u32 cblock;
 	u8 kind;
 	u8 parity;

@@ -5,7 +5,8 @@
  * One delayed work on a workqueue of its own (DESIGN rule 20: nothing that a
  * commit waits for may wait for it on the same queue). Allocates nothing while it
  * runs. With nothing to commit there is no timer: every event that leaves memory
- * and disk different calls pc_commit_schedule().
+ * and disk different calls pc_commit_schedule(), and the full cycle that it asks for
+ * comes at its time, whatever else is committed meanwhile.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -14,15 +15,19 @@
 #include "compat.h"
 #include "commit.h"
 
-static void run_cycle(struct pc_commit *c, bool full)
+/* in wanted, besides PC_COMMIT_x: a full cycle is due at full_at */
+#define TIMED		0x10ul
+/* after a device flush that failed: who waits comes back at once, a dead device too */
+#define RETRY_DELAY	(HZ / 10)
+
+/* Composes and journals until nothing is left. Returns the first error. */
+static int record(struct pc_commit *c, bool asked)
 {
-	unsigned int noio = memalloc_noio_save();
 	int err = 0;
 	size_t n;
 
-	c->ops->prepare(c->context, full);
 	while (!err) {
-		n = c->ops->compose(c->context, c->records, PC_COMMIT_BATCH);
+		n = c->ops->compose(c->context, c->records, PC_COMMIT_BATCH, asked);
 		if (!n)
 			break;
 		err = pc_metadata_commit(c->md, c->records, n);
@@ -30,22 +35,66 @@ static void run_cycle(struct pc_commit *c, bool full)
 		atomic64_inc(&c->nr_commits);
 		atomic64_add(n, &c->nr_records);
 	}
-	c->ops->finish(c->context, err);
-	memalloc_noio_restore(noio);
+	return err;
+}
+
+static void finish_cycle(struct pc_commit *c)
+{
+	c->flushing = false;
+	WRITE_ONCE(c->is_slow, c->ops->finish(c->context, record(c, false)));
+	WRITE_ONCE(c->runs_done, c->runs_begun);
+	wake_up_all(&c->wait);
+}
+
+/* The timed full cycle that wanted holds: is it time? If not, it stays wanted. */
+static bool is_due(struct pc_commit *c)
+{
+	long left = READ_ONCE(c->full_at) - jiffies;
+	unsigned long old = READ_ONCE(c->wanted);
+
+	if (left <= 0)
+		return true;
+	while (!try_cmpxchg(&c->wanted, &old, old | TIMED))
+		;
+	queue_delayed_work(c->wq, &c->work, left);
+	return false;
+}
+
+static void run(struct pc_commit *c, unsigned long wanted)
+{
+	if (wanted & PC_COMMIT_FLUSHED)
+		finish_cycle(c);
+	/* nobody waits for a device flush who does not need one */
+	c->ops->ask(c->context);
+	c->ops->asked(c->context, record(c, true));
+	if ((wanted & TIMED) && is_due(c))
+		wanted |= PC_COMMIT_FULL;
+	wanted &= PC_COMMIT_URGENT | PC_COMMIT_FULL;
+	if (c->flushing) {
+		c->later |= wanted;
+		return;
+	}
+	wanted |= c->later;
+	c->later = 0;
+	if (!wanted)
+		return;
+	if (wanted & PC_COMMIT_FULL)
+		c->runs_begun = atomic64_read(&c->runs_wanted);
+	c->flushing = true;
+	if (!c->ops->prepare(c->context, wanted & PC_COMMIT_FULL))
+		finish_cycle(c);
 }
 
 static void commit_work(struct work_struct *work)
 {
 	struct pc_commit *c = container_of(to_delayed_work(work), struct pc_commit, work);
-	unsigned long wanted;
+	unsigned int noio = memalloc_noio_save();
 
 	mutex_lock(&c->mutex);
-	if (c->running) {
-		wanted = xchg(&c->wanted, 0);
-		/* the timer alone asks for a full one */
-		run_cycle(c, !wanted || (wanted & PC_COMMIT_FULL));
-	}
+	if (c->running)
+		run(c, xchg(&c->wanted, 0));
 	mutex_unlock(&c->mutex);
+	memalloc_noio_restore(noio);
 }
 
 int pc_commit_init(struct pc_commit *c, const struct pc_commit_ops *ops, void *context,
@@ -55,6 +104,7 @@ int pc_commit_init(struct pc_commit *c, const struct pc_commit_ops *ops, void *c
 	c->ops = ops;
 	c->context = context;
 	mutex_init(&c->mutex);
+	init_waitqueue_head(&c->wait);
 	INIT_DELAYED_WORK(&c->work, commit_work);
 	c->records = kvmalloc_array(PC_COMMIT_BATCH, sizeof(*c->records), GFP_KERNEL);
 	c->wq = alloc_ordered_workqueue("pc_commit/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI, name);
@@ -80,15 +130,27 @@ void pc_commit_start(struct pc_commit *c, struct pc_metadata *md)
 {
 	mutex_lock(&c->mutex);
 	c->md = md;
+	/* what was wanted before the stop is durable or lost, and has no timer */
+	WRITE_ONCE(c->wanted, 0);
+	WRITE_ONCE(c->is_slow, false);
+	c->later = 0;
 	c->running = true;
 	mutex_unlock(&c->mutex);
 }
 
 void pc_commit_stop(struct pc_commit *c)
 {
-	mutex_lock(&c->mutex);
+	for (;;) {
+		mutex_lock(&c->mutex);
+		/* a flush under way still kicks the worker */
+		if (!c->flushing)
+			break;
+		mutex_unlock(&c->mutex);
+		wait_event(c->wait, !READ_ONCE(c->flushing));
+	}
 	c->running = false;
 	mutex_unlock(&c->mutex);
+	wake_up_all(&c->wait);
 	cancel_delayed_work_sync(&c->work);
 }
 
@@ -98,18 +160,33 @@ void pc_commit_kick(struct pc_commit *c, unsigned long flags)
 
 	while (!try_cmpxchg(&c->wanted, &old, old | flags))
 		;
-	mod_delayed_work(c->wq, &c->work, 0);
+	mod_delayed_work(c->wq, &c->work,
+			 READ_ONCE(c->is_slow) && !(flags & PC_COMMIT_FLUSHED) ? RETRY_DELAY : 0);
 }
 
+/*
+ * Runs at every completion that changes a block: mostly a read of a shared cache
+ * line. Under the shard's lock, or after it: the cycle that clears TIMED takes that
+ * lock afterwards, and finds the change.
+ */
 void pc_commit_schedule(struct pc_commit *c)
 {
-	queue_delayed_work(c->wq, &c->work, msecs_to_jiffies(READ_ONCE(c->interval_ms)));
+	unsigned long old = READ_ONCE(c->wanted), delay;
+
+	do {
+		if (old & TIMED)
+			return;
+	} while (!try_cmpxchg(&c->wanted, &old, old | TIMED));
+	/* a cycle in between takes the old time, which is over: it runs early */
+	delay = msecs_to_jiffies(READ_ONCE(c->interval_ms));
+	WRITE_ONCE(c->full_at, jiffies + delay);
+	queue_delayed_work(c->wq, &c->work, delay);
 }
 
 void pc_commit_run(struct pc_commit *c)
 {
-	mutex_lock(&c->mutex);
-	if (c->running)
-		run_cycle(c, true);
-	mutex_unlock(&c->mutex);
+	u64 run = atomic64_inc_return(&c->runs_wanted);
+
+	pc_commit_kick(c, PC_COMMIT_FULL);
+	wait_event(c->wait, READ_ONCE(c->runs_done) >= run || !READ_ONCE(c->running));
 }

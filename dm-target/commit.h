@@ -4,9 +4,10 @@
  *
  * Owns the open metadata from start-up to suspend and the only thread that writes
  * it meanwhile. What goes into a commit, and which device flushes come before it,
- * is decided by the layers above through the callbacks; the order "prepare,
+ * is decided by the layers above through the callbacks; the order "prepare, flush,
  * compose, journal, committed, finish" is this file's, and that nothing of a commit
- * starts before the one before has completed.
+ * starts before the one before has completed. While the flushes of a cycle are under
+ * way, commits of what needs no flush (new intents, demotions) go on.
  */
 #ifndef PC_COMMIT_H
 #define PC_COMMIT_H
@@ -14,22 +15,32 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/mutex.h>
+#include <linux/wait.h>
 
 #include "metadata.h"
 
 /* flags of pc_commit_kick() */
 #define PC_COMMIT_URGENT 0x1ul	/* somebody waits: what is asked for, now */
 #define PC_COMMIT_FULL	 0x2ul	/* flush both devices and record everything, now */
+#define PC_COMMIT_FLUSHED 0x4ul	/* the flushes that prepare() began have ended */
+#define PC_COMMIT_FUA	 0x8ul	/* as URGENT, for what needs no flush */
 
 /* All are called from the worker: they may sleep, and must not allocate. */
 struct pc_commit_ops {
-	/* full: flush both devices, record all; else only what somebody waits for. */
-	void (*prepare)(void *context, bool full);
+	/* What needs no flush: begins such a commit, and ends it. */
+	void (*ask)(void *context);
+	void (*asked)(void *context, int err);
+	/*
+	 * A cycle. full: record everything; else only what somebody waits for. True:
+	 * device flushes are under way, PC_COMMIT_FLUSHED will be kicked.
+	 */
+	bool (*prepare)(void *context, bool full);
+	/* err: of the journal. True: device flushes failed, retries are to take their time. */
+	bool (*finish)(void *context, int err);
 	/* Up to max records; called until it returns 0. */
-	size_t (*compose)(void *context, struct pc_record *records, size_t max);
+	size_t (*compose)(void *context, struct pc_record *records, size_t max, bool asked);
 	/* Their commit has completed; err not 0: metadata failed, for good. */
 	void (*committed)(void *context, const struct pc_record *records, size_t n, int err);
-	void (*finish)(void *context, int err);
 };
 
 struct pc_commit {
@@ -40,11 +51,20 @@ struct pc_commit {
 	struct delayed_work work;
 	unsigned long wanted;		/* atomic: PC_COMMIT_x */
 	unsigned int interval_ms;	/* READ_ONCE: of timed commits */
-	bool running;			/* under mutex */
-	struct mutex mutex;		/* one cycle at a time; start and stop */
+	unsigned long full_at;		/* READ_ONCE: jiffies when a timed one is due */
+	bool is_slow;			/* READ_ONCE: device flushes fail */
+	struct mutex mutex;		/* one commit at a time; start and stop */
+	bool running;			/* mutex to change */
+	bool flushing;			/* mutex: between prepare and compose */
+	unsigned long later;		/* mutex: wanted, but a cycle is flushing */
 	struct pc_record *records;
 	atomic64_t nr_commits;
 	atomic64_t nr_records;
+	/* full cycles asked for, begun for, done for: who called pc_commit_run() */
+	atomic64_t runs_wanted;
+	u64 runs_begun;			/* mutex */
+	u64 runs_done;			/* mutex to change */
+	wait_queue_head_t wait;
 };
 
 #define PC_COMMIT_BATCH 2048	/* records a transaction */

@@ -176,7 +176,7 @@ void pc_discard_end(struct pc_cache *pc, struct bio *bio)
 	u32 first, last, ignored;
 	u64 o, o_end;
 
-	pc_flush_note(&pc->origin_state);
+	pc_round_note(&pc->origin_round);
 	o = pc_from_oblock(pc_blocks_of_sector(&pc->blocks, start, &ignored));
 	o_end = pc_from_oblock(pc_blocks_of_sector(&pc->blocks, end - 1, &ignored)) + 1;
 	for (; o < o_end; o++)

@@ -224,7 +224,7 @@ static void finish(struct pc_fill *f, bool ok)
 
 	if (ok)
 		/* before any bit becomes valid: rule 13 */
-		atomic_set(&pc->cache_state.unflushed, 1);
+		pc_round_note(&pc->cache_round);
 	else
 		pc_count(pc, PC_STAT_FILL_ERROR);
 	for (i = 0; i < f->nr_parts; i++)

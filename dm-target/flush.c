@@ -1,102 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * [K] Flushes and the contents of commits (flush.h).
+ * [K] FLUSH, FUA, and the contents of commits (flush.h).
  *
- * Device flushes go in rounds, one at a time (round_lock): a round clears
- * `unflushed` just before it submits and sets it again if it fails. A FLUSH that
- * needs no record waits for a round of flush_work; one that does waits for a cycle
- * of the committer, whose prepare step makes the round. A FLUSH on a device where
- * nothing is unflushed and no round is under way ends at once.
+ * A FLUSH that needs no record waits for a round of each device where something of
+ * users lies unflushed; one that does waits for a cycle of the committer, whose
+ * prepare step gathers and then waits for such rounds itself. What a record needs is
+ * decided from what was gathered before the rounds (pending.h). Commits of what needs
+ * no flush go in between, and leave alone what was gathered.
  */
-#include <linux/completion.h>
-
 #include "cache.h"
 #include "flush.h"
 #include "intent.h"
 #include "reclaim.h"
-
-struct round {
-	struct completion done;
-	atomic_t left;
-};
-
-static void end_round_bio(struct bio *bio)
-{
-	struct round *r = bio->bi_private;
-
-	if (atomic_dec_and_test(&r->left))
-		complete(&r->done);
-}
-
-static void submit_flush(struct round *r, struct bio *bio, struct dm_dev *dev)
-{
-	bio_init(bio, dev->bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
-	bio->bi_private = r;
-	bio->bi_end_io = end_round_bio;
-	atomic_inc(&r->left);
-	submit_bio_noacct(bio);
-}
-
-/*
- * Makes durable what had completed on the cache, and on the origin: copies_too,
- * whatever lies there; else only if users' writes do. Returns the first error.
- */
-static int flush_round(struct pc_cache *pc, bool copies_too)
-{
-	bool cache, origin, copy;
-	struct bio cache_bio, origin_bio;
-	struct round r;
-	int err = 0;
-
-	mutex_lock(&pc->round_lock);
-	spin_lock_irq(&pc->flush_lock);
-	pc->round_running = true;
-	cache = atomic_xchg(&pc->cache_state.unflushed, 0);
-	origin = atomic_read(&pc->origin_state.unflushed) ||
-		 (copies_too && atomic_read(&pc->origin_state.unflushed_copy));
-	copy = origin && atomic_xchg(&pc->origin_state.unflushed_copy, 0);
-	if (origin)
-		atomic_set(&pc->origin_state.unflushed, 0);
-	spin_unlock_irq(&pc->flush_lock);
-	/* cleared before the flushes are submitted; pairs with pc_flush_note() */
-	smp_mb();
-
-	init_completion(&r.done);
-	atomic_set(&r.left, 1);
-	if (cache) {
-		pc_count(pc, PC_STAT_CACHE_FLUSH);
-		submit_flush(&r, &cache_bio, pc->cache_dev);
-	}
-	if (origin) {
-		pc_count(pc, PC_STAT_ORIGIN_FLUSH);
-		submit_flush(&r, &origin_bio, pc->origin_dev);
-	}
-	if (!atomic_dec_and_test(&r.left))
-		wait_for_completion_io(&r.done);
-	if (cache && cache_bio.bi_status) {
-		err = blk_status_to_errno(cache_bio.bi_status);
-		atomic_set(&pc->cache_state.unflushed, 1);
-		DMERR_LIMIT("%s: flush of the cache device %s failed: error %d", pc->name,
-			    pc->cache_dev->name, err);
-	}
-	if (origin && origin_bio.bi_status) {
-		err = blk_status_to_errno(origin_bio.bi_status);
-		atomic_set(&pc->origin_state.unflushed, 1);
-		if (copy)
-			atomic_set(&pc->origin_state.unflushed_copy, 1);
-		DMERR_LIMIT("%s: flush of the origin device %s failed: error %d", pc->name,
-			    pc->origin_dev->name, err);
-	}
-	if (cache)
-		bio_uninit(&cache_bio);
-	if (origin)
-		bio_uninit(&origin_bio);
-	spin_lock_irq(&pc->flush_lock);
-	pc->round_running = false;
-	spin_unlock_irq(&pc->flush_lock);
-	mutex_unlock(&pc->round_lock);
-	return err;
-}
 
 static void end_all(struct bio_list *list, int err)
 {
@@ -106,26 +21,39 @@ static void end_all(struct bio_list *list, int err)
 		pc_end_bio(bio, errno_to_blk_status(err));
 }
 
-static void run_flushes(struct work_struct *work)
+static void flush_bio_leave(struct bio *bio, int err)
 {
-	struct pc_cache *pc = container_of(work, struct pc_cache, flush_work);
-	struct bio_list list;
+	struct pc_bio *pb = pc_bio(bio);
 
-	for (;;) {
-		spin_lock_irq(&pc->flush_lock);
-		list = pc->flushes;
-		bio_list_init(&pc->flushes);
-		spin_unlock_irq(&pc->flush_lock);
-		if (bio_list_empty(&list))
-			break;
-		end_all(&list, flush_round(pc, false));
-	}
+	if (err)
+		WRITE_ONCE(pb->flush_err, err);
+	if (atomic_dec_and_test(&pb->flush_left))
+		pc_end_bio(bio, errno_to_blk_status(READ_ONCE(pb->flush_err)));
+}
+
+static void report(struct pc_cache *pc, bool cache, int err)
+{
+	if (err)
+		DMERR_LIMIT("%s: flush of the %s device %s failed: error %d", pc->name,
+			    cache ? "cache" : "origin",
+			    cache ? pc->cache_dev->name : pc->origin_dev->name, err);
+}
+
+static void flush_bio_done(struct pc_round_wait *w, int err)
+{
+	struct pc_bio_wait *bw = container_of(w, struct pc_bio_wait, wait);
+	struct pc_cache *pc = bw->pc;
+
+	report(pc, bw == &pc_bio(bw->bio)->flush_waits[0], err);
+	flush_bio_leave(bw->bio, err);
 }
 
 void pc_flush_bio(struct pc_cache *pc, struct bio *bio)
 {
-	enum { NOTHING, ROUND, RECORD } todo = ROUND;
+	struct pc_bio *pb = pc_bio(bio);
 	unsigned long flags;
+	bool record;
+	int i;
 
 	pc_count(pc, PC_STAT_FLUSH);
 	spin_lock_irqsave(&pc->stream_lock, flags);
@@ -133,23 +61,24 @@ void pc_flush_bio(struct pc_cache *pc, struct bio *bio)
 	spin_unlock_irqrestore(&pc->stream_lock, flags);
 
 	spin_lock_irqsave(&pc->flush_lock, flags);
-	if (atomic_read(&pc->nr_must)) {
-		todo = RECORD;
+	record = atomic_read(&pc->nr_must);
+	if (record)
 		bio_list_add(&pc->record_flushes, bio);
-	} else if (!pc->round_running && bio_list_empty(&pc->flushes) &&
-		   !atomic_read(&pc->cache_state.unflushed) &&
-		   !atomic_read(&pc->origin_state.unflushed)) {
-		todo = NOTHING;
-	} else {
-		bio_list_add(&pc->flushes, bio);
-	}
 	spin_unlock_irqrestore(&pc->flush_lock, flags);
-	if (todo == NOTHING)
-		pc_end_bio(bio, BLK_STS_OK);
-	else if (todo == ROUND)
-		queue_work(pc->flush_wq, &pc->flush_work);
-	else
+	if (record) {
 		pc_commit_kick(&pc->commit, PC_COMMIT_URGENT);
+		return;
+	}
+	pb->flush_err = 0;
+	atomic_set(&pb->flush_left, 3);
+	for (i = 0; i < 2; i++) {
+		pb->flush_waits[i].pc = pc;
+		pb->flush_waits[i].bio = bio;
+		pb->flush_waits[i].wait.done = flush_bio_done;
+	}
+	pc_round_wait(&pc->cache_round, &pb->flush_waits[0].wait, false);
+	pc_round_wait(&pc->origin_round, &pb->flush_waits[1].wait, false);
+	flush_bio_leave(bio, 0);
 }
 
 void pc_flush_fua(struct pc_cache *pc, struct bio *bio, bool is_durable)
@@ -159,7 +88,7 @@ void pc_flush_fua(struct pc_cache *pc, struct bio *bio, bool is_durable)
 	spin_lock_irqsave(&pc->flush_lock, flags);
 	bio_list_add(is_durable ? &pc->record_fuas : &pc->record_flushes, bio);
 	spin_unlock_irqrestore(&pc->flush_lock, flags);
-	pc_commit_kick(&pc->commit, PC_COMMIT_URGENT);
+	pc_commit_kick(&pc->commit, is_durable ? PC_COMMIT_FUA : PC_COMMIT_URGENT);
 }
 
 /* Locks the shard of a pending object that is in use, or returns NULL. */
@@ -210,31 +139,72 @@ static bool gather(struct pc_cache *pc)
 	return any;
 }
 
-static void prepare(void *context, bool full)
+static void cycle_done(struct pc_round_wait *w, int err)
+{
+	struct pc_cycle_wait *cw = container_of(w, struct pc_cycle_wait, wait);
+	struct pc_cache *pc = cw->pc;
+
+	cw->err = err;
+	report(pc, cw == &pc->cycle_waits[0], err);
+	if (atomic_dec_and_test(&pc->cycle_left))
+		pc_commit_kick(&pc->commit, PC_COMMIT_FLUSHED);
+}
+
+static bool prepare(void *context, bool full)
 {
 	struct pc_cache *pc = context;
 	bool any;
+	int i;
 
 	spin_lock_irq(&pc->flush_lock);
 	pc->cycle_flushes = pc->record_flushes;
 	bio_list_init(&pc->record_flushes);
-	pc->cycle_fuas = pc->record_fuas;
-	bio_list_init(&pc->record_fuas);
 	spin_unlock_irq(&pc->flush_lock);
 
 	pc->cycle_full = full;
-	pc->cycle_cache_ok = pc->cycle_origin_ok = false;
-	pc->cycle_err = 0;
 	pc->cycle_cursor = 0;
 	any = gather(pc);
-	if (!(full && any) && bio_list_empty(&pc->cycle_flushes))
-		return;
-	pc->cycle_err = flush_round(pc, full);
-	if (pc->cycle_err)
-		return;
-	/* rounds are serial: what is not unflushed now is durable */
-	pc->cycle_cache_ok = true;
-	pc->cycle_origin_ok = full || !atomic_read(&pc->origin_state.unflushed_copy);
+	pc->cycle_flushed = (full && any) || !bio_list_empty(&pc->cycle_flushes);
+	for (i = 0; i < 2; i++) {
+		pc->cycle_waits[i].pc = pc;
+		pc->cycle_waits[i].err = 0;
+		pc->cycle_waits[i].wait.done = cycle_done;
+	}
+	if (!pc->cycle_flushed)
+		return false;
+	atomic_set(&pc->cycle_left, 2);
+	pc_round_wait(&pc->cache_round, &pc->cycle_waits[0].wait, full);
+	pc_round_wait(&pc->origin_round, &pc->cycle_waits[1].wait, full);
+	return true;
+}
+
+/* Before the records are made: what had completed at gathering is durable where? */
+static void judge_flushes(struct pc_cache *pc)
+{
+	pc->cycle_cache_ok = pc->cycle_flushed && !pc->cycle_waits[0].err;
+	/* without copies in the round: only if no copy lies there unflushed */
+	pc->cycle_origin_ok = pc->cycle_flushed && !pc->cycle_waits[1].err &&
+			      (pc->cycle_full || pc_round_has_no_copy(&pc->origin_round));
+}
+
+static void ask(void *context)
+{
+	struct pc_cache *pc = context;
+
+	spin_lock_irq(&pc->flush_lock);
+	pc->cycle_fuas = pc->record_fuas;
+	bio_list_init(&pc->record_fuas);
+	spin_unlock_irq(&pc->flush_lock);
+	pc->asked_cursor = 0;
+}
+
+static void asked(void *context, int err)
+{
+	struct pc_cache *pc = context;
+
+	if (READ_ONCE(pc->failed) && atomic_read(&pc->nr_must))
+		err = -EIO;
+	end_all(&pc->cycle_fuas, err);
 }
 
 static void emit(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
@@ -255,10 +225,19 @@ static void emit(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
 		r->entry.flags |= PC_ENTRY_INTENT_ORIGIN;
 }
 
+/* Counts a new intent now, so that the cap holds, and makes the record. */
+static void compose_record(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
+{
+	u16 after = p->next.flags & PC_BLOCK_INTENTS;
+
+	if (after)
+		pc_intent_changes(pc, p->cblock, p->disk.flags & PC_BLOCK_INTENTS, after);
+	emit(pc, p, r);
+}
+
 static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
 {
 	struct pc_block *blk = &pc->blocks.table[p->cblock];
-	u16 before, after;
 
 	/* nobody waits: it rides on a full one, not on somebody's fsync */
 	if (!pc->cycle_full && !p->must && !p->want && !(p->flags & PC_PENDING_URGENT) &&
@@ -273,24 +252,40 @@ static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_rec
 		pc_put_pending(pc, p);
 		return false;
 	}
-	before = p->disk.flags & PC_BLOCK_INTENTS;
-	after = p->next.flags & PC_BLOCK_INTENTS;
-	if (after)
-		/* counted when asked for, so that the cap holds */
-		pc_intent_changes(pc, p->cblock, before, after);
-	emit(pc, p, r);
+	compose_record(pc, p, r);
 	return true;
 }
 
-static size_t compose(void *context, struct pc_record *records, size_t max)
+/* The same for what needs no flush. Who waits for more is not woken: it would spin. */
+static bool compose_asked(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
+{
+	const struct pc_block *blk = &pc->blocks.table[p->cblock];
+	u16 want = p->want;
+
+	if (!want && !p->durable && !(p->flags & PC_PENDING_URGENT) &&
+	    !(blk->flags & PC_BLOCK_DEMOTING))
+		return false;
+	if (pc_pending_compose_asked(&pc->blocks, p, pc_intent_has_room(pc))) {
+		compose_record(pc, p, r);
+		return true;
+	}
+	if (want && !p->want)
+		pc_wake_pending(pc, p);
+	return false;
+}
+
+static size_t compose(void *context, struct pc_record *records, size_t max, bool asked)
 {
 	struct pc_cache *pc = context;
+	u32 *cursor = asked ? &pc->asked_cursor : &pc->cycle_cursor;
 	size_t n = 0;
 	u32 i;
 
 	if (READ_ONCE(pc->failed))
 		return 0;
-	for (i = pc->cycle_cursor; n < max; i++) {
+	if (!asked && !*cursor)
+		judge_flushes(pc);
+	for (i = *cursor; n < max; i++) {
 		unsigned long flags;
 		spinlock_t *lock;
 		struct pc_pending *p;
@@ -301,12 +296,12 @@ static size_t compose(void *context, struct pc_record *records, size_t max)
 		p = lock_pending(pc, i, &lock, &flags);
 		if (!p)
 			continue;
-		if (compose_one(pc, p, &records[n]))
+		if (asked ? compose_asked(pc, p, &records[n]) : compose_one(pc, p, &records[n]))
 			n++;
 		spin_unlock_irqrestore(lock, flags);
 		cond_resched();
 	}
-	pc->cycle_cursor = i;
+	*cursor = i;
 	return n;
 }
 
@@ -383,40 +378,44 @@ static void committed(void *context, const struct pc_record *records, size_t n, 
 		committed_one(pc, records[i].cblock);
 }
 
-static void finish(void *context, int err)
+static bool finish(void *context, int err)
 {
 	struct pc_cache *pc = context;
 	bool failed = READ_ONCE(pc->failed);
+	int flush_err = pc->cycle_waits[0].err ? pc->cycle_waits[0].err : pc->cycle_waits[1].err;
 
 	if (failed && !err && atomic_read(&pc->nr_must))
 		err = -EIO;
-	end_all(&pc->cycle_fuas, err);
-	end_all(&pc->cycle_flushes, err ? err : pc->cycle_err);
+	end_all(&pc->cycle_flushes, err ? err : flush_err);
 	pc_wake_pool(pc);
 	pc_reclaim_kick(pc);
 	if (!failed && READ_ONCE(pc->pendings.nr_free) < pc->pendings.nr)
 		pc_commit_schedule(&pc->commit);
+	return flush_err;
 }
 
 const struct pc_commit_ops pc_flush_commit_ops = {
+	.ask = ask,
+	.asked = asked,
 	.prepare = prepare,
+	.finish = finish,
 	.compose = compose,
 	.committed = committed,
-	.finish = finish,
 };
 
 int pc_flush_init(struct pc_cache *pc)
 {
-	mutex_init(&pc->round_lock);
 	spin_lock_init(&pc->flush_lock);
-	bio_list_init(&pc->flushes);
 	bio_list_init(&pc->record_flushes);
 	bio_list_init(&pc->record_fuas);
 	bio_list_init(&pc->cycle_flushes);
 	bio_list_init(&pc->cycle_fuas);
-	INIT_WORK(&pc->flush_work, run_flushes);
-	pc->flush_wq = alloc_workqueue("pc_flush/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI, 1, pc->name);
-	return pc->flush_wq ? 0 : -ENOMEM;
+	pc->flush_wq = alloc_workqueue("pc_flush/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0, pc->name);
+	if (!pc->flush_wq)
+		return -ENOMEM;
+	pc_round_init(&pc->cache_round, pc->cache_dev->bdev, pc->flush_wq);
+	pc_round_init(&pc->origin_round, pc->origin_dev->bdev, pc->flush_wq);
+	return 0;
 }
 
 void pc_flush_exit(struct pc_cache *pc)

@@ -23,12 +23,4 @@ void pc_flush_bio(struct pc_cache *pc, struct bio *bio);
  */
 void pc_flush_fua(struct pc_cache *pc, struct bio *bio, bool is_durable);
 
-/* Rule 13: a write completed on the device and no flush has followed. Any context. */
-static inline void pc_flush_note(struct pc_dirty_device *d)
-{
-	atomic_set(&d->unflushed, 1);
-	/* before the bio ends; pairs with the exchange in the round */
-	smp_mb__after_atomic();
-}
-
 #endif

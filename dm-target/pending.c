@@ -306,11 +306,23 @@ static void compose_mapped(const struct pc_block *blk, struct pc_pending *p, boo
 		p->uncleaned &= ~p->g_clean;
 }
 
+/* Is next worth a commit? */
+static bool composed(struct pc_pending *p)
+{
+	if (p->next.valid != p->disk.valid || p->next.dirty != p->disk.dirty ||
+	    p->next.flags != p->disk.flags) {
+		p->flags |= PC_PENDING_COMPOSED;
+		return true;
+	}
+	if (p->want == (p->disk.flags & PC_BLOCK_INTENTS))
+		p->want = 0;
+	return false;
+}
+
 bool pc_pending_compose(const struct pc_blocks *b, struct pc_pending *p, bool cache_ok,
 			bool origin_ok, bool may_intend)
 {
 	const struct pc_block *blk = &b->table[p->cblock];
-	bool differs;
 
 	if (blk->flags & PC_BLOCK_DEMOTING) {
 		if (!(p->flags & PC_PENDING_G_UNMAP) || (!origin_ok && cache_wins(&p->disk)))
@@ -322,13 +334,28 @@ bool pc_pending_compose(const struct pc_blocks *b, struct pc_pending *p, bool ca
 	}
 	p->flags &= ~(PC_PENDING_G_UNMAP | PC_PENDING_G_QUIET);
 	p->g_dirty = p->g_clean = p->g_drop = p->durable = 0;
-	differs = p->next.valid != p->disk.valid || p->next.dirty != p->disk.dirty ||
-		  p->next.flags != p->disk.flags;
-	if (differs)
-		p->flags |= PC_PENDING_COMPOSED;
-	else if (p->want == (p->disk.flags & PC_BLOCK_INTENTS))
-		p->want = 0;
-	return differs;
+	return composed(p);
+}
+
+bool pc_pending_compose_asked(const struct pc_blocks *b, struct pc_pending *p, bool may_intend)
+{
+	const struct pc_block *blk = &b->table[p->cblock];
+	u64 durable = p->durable & blk->valid, drop;
+
+	p->next = p->disk;
+	if (blk->flags & PC_BLOCK_DEMOTING) {
+		if (!cache_wins(&p->disk))
+			memset(&p->next, 0, sizeof(p->next));
+		return composed(p);
+	}
+	drop = p->disk.valid & ~blk->valid & ~cache_wins(&p->disk);
+	p->next.valid = (p->disk.valid & ~drop) | durable;
+	p->next.dirty = p->disk.dirty | durable;
+	p->next.flags |= PC_BLOCK_MAPPED;
+	if (p->want && may_intend && !(p->disk.flags & PC_BLOCK_INTENTS))
+		p->next.flags |= p->want;
+	p->durable = 0;
+	return composed(p);
 }
 
 void pc_pending_committed(struct pc_pending *p)

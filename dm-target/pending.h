@@ -134,6 +134,11 @@ void pc_pending_gather(const struct pc_blocks *b, struct pc_pending *p);
  */
 bool pc_pending_compose(const struct pc_blocks *b, struct pc_pending *p, bool cache_ok,
 			bool origin_ok, bool may_intend);
+/*
+ * The same for what needs no flush: a new intent, a demotion or a drop of what the
+ * disk calls clean, data written with FUA. Leaves alone what was gathered.
+ */
+bool pc_pending_compose_asked(const struct pc_blocks *b, struct pc_pending *p, bool may_intend);
 /* The commit of next is durable. */
 void pc_pending_committed(struct pc_pending *p);
 

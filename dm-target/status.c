@@ -174,8 +174,6 @@ static const char *const stat_names[PC_NR_STATS] = {
 	[PC_STAT_CACHE_WRITE_ERROR] = "cache_write_errors",
 	[PC_STAT_ORIGIN_ERROR] = "origin_errors",
 	[PC_STAT_DROPPED] = "dropped",
-	[PC_STAT_CACHE_FLUSH] = "cache_flushes",
-	[PC_STAT_ORIGIN_FLUSH] = "origin_flushes",
 };
 
 void pc_status_stats(struct pc_cache *pc, char *result, unsigned int maxlen)
@@ -201,6 +199,9 @@ void pc_status_stats(struct pc_cache *pc, char *result, unsigned int maxlen)
 	DMEMIT("commits %lld\nrecords %lld\n",
 	       (long long)atomic64_read(&pc->commit.nr_commits),
 	       (long long)atomic64_read(&pc->commit.nr_records));
+	DMEMIT("cache_flushes %lld\norigin_flushes %lld\n",
+	       (long long)atomic64_read(&pc->cache_round.nr_flushes),
+	       (long long)atomic64_read(&pc->origin_round.nr_flushes));
 	DMEMIT("subblock_sectors %u\nfill_window %u\nseek_ns %llu\n", pc->blocks.sub_sectors,
 	       pc_fill_window(pc), (unsigned long long)pc_fill_seek_ns(pc));
 	DMEMIT("memory_core %zu\nmemory_pending %zu\nmemory_policy %zu\nmemory_metadata %zu\nmemory_pages %zu\nmemory_writeback %zu\n",

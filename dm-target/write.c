@@ -263,8 +263,8 @@ static void both_done(struct pc_both *b)
 
 	pc_pages_put(pc->pages, b->nr_pages, b->pages);
 	if (!(pb->opf & REQ_FUA)) {
-		pc_flush_note(&pc->cache_state);
-		pc_flush_note(&pc->origin_state);
+		pc_round_note(&pc->cache_round);
+		pc_round_note(&pc->origin_round);
 	}
 	lock = pc_shard_lock(pc, pc_blocks_oblock(blk));
 	spin_lock_irqsave(lock, flags);

@@ -155,7 +155,7 @@ static void finish(struct pc_copy *c)
 			    blk_status_to_errno(c->status), ms);
 	} else {
 		/* before the dirty bits go: rule 13 */
-		atomic_set(&pc->origin_state.unflushed_copy, 1);
+		pc_round_note_copy(&pc->origin_round);
 		WRITE_ONCE(w->backoff_ms, 0);
 		pc_count(pc, PC_STAT_WRITEBACK);
 		pc_count_add(pc, PC_STAT_WRITEBACK_SECTORS, c->sectors);

@@ -29,7 +29,7 @@ LAYERS = [
     ("K", "lookup"),                        # what these have in common
     # engines
     ("K", "fill", "writeback", "flush", "intent", "reclaim", "loss"),
-    ("K", "cache", "pages"),                # state and steps that the engines share
+    ("K", "cache", "pages", "round"),       # state and steps that the engines share
     ("S", "stream", "pending", "blocks"),   # what is in core
     ("K", "registry"),                      # policies, batches
     ("S", "swap"),                          # exchange of policies
