@@ -6,6 +6,7 @@
  */
 #include "pcsim.h"
 
+#include <linux/math64.h>
 #include <linux/slab.h>
 
 static const char * const op_names[PCSIM_NR_OPS] = { "read", "write", "flush", "discard" };
@@ -26,8 +27,9 @@ unsigned int pcsim_emit_stats(struct pcsim *sim, char *result, unsigned int maxl
 	DMEMIT("write_bytes %llu%c", st.write_bytes, sep);
 	DMEMIT("discard_bytes %llu%c", st.discard_bytes, sep);
 	DMEMIT("seeks %llu%c", st.seeks, sep);
-	DMEMIT("seek_us %llu%c", st.seek_us, sep);
-	DMEMIT("busy_us %llu%c", st.busy_us, sep);
+	DMEMIT("seek_us %llu%c", div_u64(st.seek_ns, NSEC_PER_USEC), sep);
+	DMEMIT("busy_us %llu%c", div_u64(st.busy_ns, NSEC_PER_USEC), sep);
+	DMEMIT("active_us %llu%c", div_u64(st.active_ns, NSEC_PER_USEC), sep);
 	DMEMIT("errors %llu%c", st.errors, sep);
 	DMEMIT("inflight %d%c", atomic_read(&sim->inflight), sep);
 	DMEMIT("volatile_bytes %llu%c", READ_ONCE(sim->log_bytes), sep);

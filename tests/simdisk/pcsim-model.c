@@ -57,7 +57,7 @@ static u64 seek_ns(struct pcsim *sim, u64 dist)
 		ns += mul_u64_u32_shr(rot * NSEC_PER_USEC, pcsim_mix(sim->rnd) >> 32, 32);
 	}
 	this_cpu_inc(sim->stats->seeks);
-	this_cpu_add(sim->stats->seek_us, div_u64(ns, NSEC_PER_USEC));
+	this_cpu_add(sim->stats->seek_ns, ns);
 	return ns;
 }
 
@@ -93,6 +93,17 @@ static u64 position_ns(struct pcsim *sim, const struct pcsim_req *req)
 	return ns;
 }
 
+static void count_service(struct pcsim *sim, ktime_t start, ktime_t due)
+{
+	this_cpu_add(sim->stats->busy_ns, ktime_sub(due, start));
+	if (ktime_before(sim->active_end, start))
+		sim->active_end = start;
+	if (ktime_before(sim->active_end, due)) {
+		this_cpu_add(sim->stats->active_ns, ktime_sub(due, sim->active_end));
+		sim->active_end = due;
+	}
+}
+
 /* The transfer shares one link: no more than bytes_per_us over all servers. */
 static void set_due(struct pcsim *sim, struct pcsim_req *req, ktime_t start)
 {
@@ -124,7 +135,7 @@ static void set_due(struct pcsim *sim, struct pcsim_req *req, ktime_t start)
 		if (ktime_before(req->due, sim->link_free))
 			req->due = sim->link_free;
 	}
-	this_cpu_add(sim->stats->busy_us, ktime_us_delta(req->due, start));
+	count_service(sim, start, req->due);
 }
 
 static bool due_less(struct rb_node *a, const struct rb_node *b)
@@ -284,6 +295,7 @@ void pcsim_model_abort(struct pcsim *sim)
 	}
 	sim->nr_busy = 0;
 	sim->link_free = 0;
+	sim->active_end = 0;
 	spin_unlock_irqrestore(&sim->lock, flags);
 
 	put_all(&over);

@@ -37,7 +37,7 @@ static struct kmem_cache *version_cache;
 
 int pcsim_wcache_module_init(void)
 {
-	version_cache = KMEM_CACHE(version, 0);
+	version_cache = kmem_cache_create("pcsim_version", sizeof(struct version), 0, 0, NULL);
 	return version_cache ? 0 : -ENOMEM;
 }
 

@@ -73,8 +73,9 @@ struct pcsim_stats {
 	u64 write_bytes;
 	u64 discard_bytes;
 	u64 seeks;
-	u64 seek_us;
-	u64 busy_us;
+	u64 seek_ns;
+	u64 busy_ns;
+	u64 active_ns;
 	u64 errors;
 };
 
@@ -119,6 +120,7 @@ struct pcsim {
 	struct hrtimer timer;
 	ktime_t armed;			/* KTIME_MAX: not armed */
 	ktime_t link_free;
+	ktime_t active_end;		/* the last due time so far */
 	sector_t head;			/* end of the last transfer */
 	sector_t run_start;		/* where the sequential run to head began */
 	sector_t last_end;		/* same for requests that cost no time, no lock */
