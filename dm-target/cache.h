@@ -233,7 +233,6 @@ struct pc_bio {
 	bool seen : 1;		/* stream and policy have seen it */
 	bool sequential : 1;
 	bool idle_class : 1;
-	bool no_fill : 1;	/* a fill failed under it: plain miss */
 	bool origin_counted : 1;
 	bool fill_after : 1;	/* a partial write: fill afterwards */
 	blk_status_t status;

@@ -257,11 +257,15 @@ static void end_read(struct bio *bio)
 	bio_put(bio);
 	f->reader = NULL;
 	if (status) {
-		/* the reader, and whoever waits, is retried for its own sectors alone */
+		/*
+		 * Who waits is retried for its own sectors alone. So is the reader, which
+		 * may span sub-blocks that differ by then: the origin is right for all of
+		 * it, as what came there or to the cache since was written under it.
+		 */
 		f->status = status;
 		f->origin_failed = true;
 		if (reader) {
-			pc_bio(reader)->no_fill = true;
+			pc_bio(reader)->kind = PC_BIO_RETRY_ORIGIN;
 			pc_defer_bio(pc, reader);
 		}
 	} else if (reader) {

@@ -158,7 +158,7 @@ static bool may_fill(struct pc_lookup *l)
 {
 	struct pc_bio *pb = pc_bio(l->bio);
 
-	return !pb->no_fill && !pb->sequential && !pb->idle_class &&
+	return !pb->sequential && !pb->idle_class &&
 	       l->mode != PC_MODE_PASSTHROUGH && !READ_ONCE(l->pc->stop_background);
 }
 
