@@ -68,12 +68,16 @@ static bool block_is_quiet(struct pc_cache *pc, pc_oblock_t o, u64 mask)
 }
 
 /*
- * Drops mask of block o, if it is mapped, and keeps writes to it out until
- * release_block(). *dropped: a commit is needed.
+ * Drops sub-blocks of block o, if it is mapped, and keeps writes to them out until
+ * release_block(). *dropped: a commit is needed. pass: the discard goes to the origin
+ * and is counted from here on, because a block that is not mapped has nothing else
+ * that keeps a fill or a populating write out (rule 6).
  */
-static void drop_block(struct pc_cache *pc, pc_oblock_t o, u64 mask, bool *dropped)
+static void drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, bool pass,
+		       bool *dropped)
 {
 	spinlock_t *lock = pc_shard_lock(pc, o);
+	u64 mask = pc_mask(first, last);
 	struct pc_block *blk;
 	struct pc_pending *p;
 
@@ -101,11 +105,13 @@ static void drop_block(struct pc_cache *pc, pc_oblock_t o, u64 mask, bool *dropp
 		/* the time-out is for wake-ups that other sub-blocks swallowed */
 		wait_event_timeout(pc->discard_wait, block_is_quiet(pc, o, mask), HZ / 10);
 	}
+	if (pass)
+		pc_origin_write_starts(pc, o, first, last);
 	spin_unlock_irq(lock);
 }
 
-/* Lets writes in again. count: the discard goes to the origin. False: not durable. */
-static bool release_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, bool count)
+/* Lets writes in again. False: the drop is not durable. */
+static bool release_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last)
 {
 	spinlock_t *lock = pc_shard_lock(pc, o);
 	u64 mask = pc_mask(first, last);
@@ -114,8 +120,6 @@ static bool release_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 las
 	bool durable = true;
 
 	spin_lock_irq(lock);
-	if (count)
-		pc_origin_write_starts(pc, o, first, last);
 	blk = pc_blocks_find(&pc->blocks, o);
 	p = blk ? pc_pending_of(&pc->pendings, blk) : NULL;
 	if (p) {
@@ -144,7 +148,7 @@ static void discard(struct pc_cache *pc, struct bio *bio)
 	o_end = pc_from_oblock(pc_blocks_of_sector(&pc->blocks, end - 1, &ignored)) + 1;
 	for (; o < o_end; o++) {
 		if (mask_of(pc, pc_oblock(o), start, end, &first, &last))
-			drop_block(pc, pc_oblock(o), pc_mask(first, last), &dropped);
+			drop_block(pc, pc_oblock(o), first, last, pass, &dropped);
 		cond_resched();
 	}
 	if (dropped)
@@ -152,7 +156,7 @@ static void discard(struct pc_cache *pc, struct bio *bio)
 	o = pc_from_oblock(pc_blocks_of_sector(&pc->blocks, start, &ignored));
 	for (; o < o_end; o++)
 		if (mask_of(pc, pc_oblock(o), start, end, &first, &last))
-			durable &= release_block(pc, pc_oblock(o), first, last, pass);
+			durable &= release_block(pc, pc_oblock(o), first, last);
 
 	bio->bi_iter.bi_sector = start;
 	bio->bi_iter.bi_size = (end - start) << SECTOR_SHIFT;

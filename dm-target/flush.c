@@ -235,6 +235,18 @@ static void compose_record(struct pc_cache *pc, struct pc_pending *p, struct pc_
 	emit(pc, p, r);
 }
 
+/*
+ * Nothing is to be recorded of a demoted block that the disk does not know, because
+ * it never got data, or lost it before a commit: it is free at once.
+ */
+static void finish_unrecorded(struct pc_cache *pc, struct pc_block *blk, struct pc_pending *p)
+{
+	if (!(blk->flags & PC_BLOCK_DEMOTING) || (p->disk.flags & PC_BLOCK_MAPPED))
+		return;
+	pc_wake_pending(pc, p);
+	pc_reclaim_finish(pc, blk, p);
+}
+
 static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
 {
 	struct pc_block *blk = &pc->blocks.table[p->cblock];
@@ -249,7 +261,10 @@ static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_rec
 		/* nothing new, but what was copied may be durable now */
 		pc_update_dirty(pc, blk);
 		pc_wake_pending(pc, p);
-		pc_put_pending(pc, p);
+		if (blk->flags & PC_BLOCK_DEMOTING)
+			finish_unrecorded(pc, blk, p);
+		else
+			pc_put_pending(pc, p);
 		return false;
 	}
 	compose_record(pc, p, r);
@@ -259,7 +274,7 @@ static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_rec
 /* The same for what needs no flush. Who waits for more is not woken: it would spin. */
 static bool compose_asked(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
 {
-	const struct pc_block *blk = &pc->blocks.table[p->cblock];
+	struct pc_block *blk = &pc->blocks.table[p->cblock];
 	u16 want = p->want;
 
 	if (!want && !p->durable && !(p->flags & PC_PENDING_URGENT) &&
@@ -271,6 +286,7 @@ static bool compose_asked(struct pc_cache *pc, struct pc_pending *p, struct pc_r
 	}
 	if (want && !p->want)
 		pc_wake_pending(pc, p);
+	finish_unrecorded(pc, blk, p);
 	return false;
 }
 
