@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * [K] The device-mapper target: constructor, suspend and resume, the list of
- * instances, registration. Owns no algorithm.
+ * [K] The device-mapper target: constructor, callbacks, registration. The only
+ * place that sees all layers; owns no algorithm.
  *
- * The constructor only reads: formatting, loading and becoming the one writer of a
- * metadata device happen in preresume (DESIGN rules 22 and 23). An instance is the
- * writer from preresume to the end of postsuspend. The destructor writes nothing.
+ * The constructor only reads; what preresume and postsuspend do with the metadata
+ * is instance.c's. The destructor writes nothing.
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/uuid.h>
 #include <linux/vmalloc.h>
 
 #include "cache.h"
@@ -18,6 +16,7 @@
 #include "endio.h"
 #include "fill.h"
 #include "flush.h"
+#include "instance.h"
 #include "intent.h"
 #include "loss.h"
 #include "map.h"
@@ -40,10 +39,6 @@ MODULE_PARM_DESC(lvm, "also register the target name \"cache\", which LVM uses")
 static char *defaults = "";
 module_param(defaults, charp, 0644);
 MODULE_PARM_DESC(defaults, "tunables for all devices, \"key=value ...\"; a table line wins");
-
-/* All instances, so that one metadata device has one writer. */
-static DEFINE_MUTEX(instances_lock);
-static LIST_HEAD(instances);
 
 static int open_device(struct dm_target *ti, const char *path, struct dm_dev **dev,
 		       const char *what, char *err)
@@ -150,99 +145,9 @@ static int apply_defaults(struct pc_cache *pc, const char *policy, char *err)
 	return r;
 }
 
-static void metadata_params(struct pc_cache *pc, struct pc_metadata_params *params)
-{
-	memset(params, 0, sizeof(*params));
-	params->block_sectors = pc->block_sectors;
-	params->subblock_sectors = pc->blocks.sub_sectors;
-	params->nr_cblocks = pc->blocks.nr;
-	params->origin_sectors = pc->ti->len;
-	generate_random_uuid(params->uuid);
-}
-
-/* What the constructor may say about the metadata device, reading only. */
-static int inspect_metadata(struct pc_cache *pc, char *err)
-{
-	u64 need = pc_metadata_min_blocks(pc->blocks.nr);
-	struct pc_metadata_params params;
-	char why[PC_META_ERR_SIZE];
-	struct pc_metadata *md;
-	enum pc_probe what;
-	int r;
-
-	r = pc_metadata_probe(pc->metaio, &what);
-	if (r) {
-		snprintf(err, PC_ERR_SIZE, "metadata device %s: cannot be read (error %d)",
-			 pc->metadata_dev->name, r);
-		return r;
-	}
-	switch (what) {
-	case PC_PROBE_DM_CACHE:
-		snprintf(err, PC_ERR_SIZE,
-			 "metadata device %s: holds a dm-cache superblock; use `polycache import`, or zero its first 4 KiB",
-			 pc->metadata_dev->name);
-		return -EINVAL;
-	case PC_PROBE_UNKNOWN:
-		snprintf(err, PC_ERR_SIZE,
-			 "metadata device %s: unknown contents; zero its first 4 KiB to have it formatted",
-			 pc->metadata_dev->name);
-		return -EINVAL;
-	case PC_PROBE_BLANK:
-		if (pc->metaio->nr_blocks >= need)
-			return 0;
-		snprintf(err, PC_ERR_SIZE,
-			 "metadata device %s: %llu blocks of 4 KiB, a cache of %u blocks needs %llu",
-			 pc->metadata_dev->name, (unsigned long long)pc->metaio->nr_blocks,
-			 pc->blocks.nr, (unsigned long long)need);
-		return -ENOSPC;
-	case PC_PROBE_OURS:
-		break;
-	}
-	metadata_params(pc, &params);
-	md = pc_metadata_open(pc->metaio, &params, &r, why);
-	if (!md) {
-		snprintf(err, PC_ERR_SIZE, "metadata device %s: %s", pc->metadata_dev->name, why);
-		return r;
-	}
-	pc_metadata_free(md);
-	return 0;
-}
-
-/* Rule 23, for the constructor: another mapped device uses the metadata device. */
-static int check_instances(struct pc_cache *pc, char *err)
-{
-	struct mapped_device *md = dm_table_get_md(pc->ti->table);
-	struct pc_cache *other;
-	int r = 0;
-
-	mutex_lock(&instances_lock);
-	list_for_each_entry(other, &instances, instances) {
-		if (other == pc || other->metadata_dev->bdev != pc->metadata_dev->bdev)
-			continue;
-		if (dm_table_get_md(other->ti->table) != md) {
-			snprintf(err, PC_ERR_SIZE,
-				 "metadata device %s: in use by %s; a metadata device serves one cached device",
-				 pc->metadata_dev->name, other->name);
-			r = -EBUSY;
-		} else if (other->is_writer && pc->mode == PC_MODE_PASSTHROUGH &&
-			   atomic_read(&other->nr_dirty)) {
-			snprintf(err, PC_ERR_SIZE,
-				 "passthrough: %d blocks are dirty; write them back first (message flush, or mode writethrough)",
-				 atomic_read(&other->nr_dirty));
-			r = -EINVAL;
-		}
-	}
-	mutex_unlock(&instances_lock);
-	return r;
-}
-
 static void destroy(struct pc_cache *pc)
 {
-	if (!list_empty(&pc->instances)) {
-		mutex_lock(&instances_lock);
-		list_del_init(&pc->instances);
-		mutex_unlock(&instances_lock);
-	}
+	pc_instance_remove(pc);
 	if (pc->wq) {
 		cancel_delayed_work_sync(&pc->tick_work);
 		cancel_delayed_work_sync(&pc->intent_work);
@@ -394,13 +299,13 @@ static int construct(struct dm_target *ti, const struct pc_args *args, char *err
 	if (!r)
 		r = check_sizes(pc, &nr_cblocks, err);
 	if (!r)
-		r = check_instances(pc, err);
+		r = pc_instance_check(pc, err);
 	if (!r)
 		r = init_core(pc, nr_cblocks);
 	if (!r)
 		r = init_engines(pc);
 	if (!r)
-		r = inspect_metadata(pc, err);
+		r = pc_instance_inspect(pc, err);
 	if (!r)
 		r = init_policy(pc, args, err);
 	if (!r)
@@ -409,9 +314,7 @@ static int construct(struct dm_target *ti, const struct pc_args *args, char *err
 		destroy(pc);
 		return r;
 	}
-	mutex_lock(&instances_lock);
-	list_add(&pc->instances, &instances);
-	mutex_unlock(&instances_lock);
+	pc_instance_add(pc);
 	return 0;
 }
 
@@ -457,133 +360,6 @@ static int polycache_end_io(struct dm_target *ti, struct bio *bio, blk_status_t 
 	return pc_endio(ti->private, bio, error);
 }
 
-static int load_block(void *context, u32 cblock, const struct pc_entry *entry)
-{
-	struct pc_cache *pc = context;
-	pc_cblock_t c = pc_cblock(cblock);
-	struct pc_block *blk = pc_blocks_get(&pc->blocks, c);
-
-	pc_blocks_insert(&pc->blocks, c, pc_oblock(entry->oblock));
-	blk->valid = entry->valid;
-	blk->dirty = entry->dirty;
-	pc_update_dirty(pc, blk);
-	atomic_inc(&pc->nr_resident);
-	pc_host_load(pc->policy, c, pc_oblock(entry->oblock), entry->dirty, pc->use_hints,
-		     entry->hint);
-	return 0;
-}
-
-/* Memory as before the first load: another instance has changed the metadata. */
-static int forget(struct pc_cache *pc)
-{
-	u32 nr = pc->pendings.nr, c;
-
-	for (c = 0; c < pc->blocks.nr; c++) {
-		struct pc_block *blk = &pc->blocks.table[c];
-
-		blk->pending = PC_NONE;
-		if (!(blk->flags & PC_BLOCK_MAPPED))
-			continue;
-		pc_blocks_remove(&pc->blocks, pc_cblock(c));
-		pc_host_removed(pc->policy, pc_cblock(c));
-		clear_bit(c, pc->dirty_map);
-		clear_bit(c, pc->intent_map);
-	}
-	atomic_set(&pc->nr_dirty, 0);
-	atomic_set(&pc->nr_resident, 0);
-	atomic_set(&pc->nr_demoting, 0);
-	atomic_set(&pc->nr_stream, 0);
-	atomic_set(&pc->nr_must, 0);
-	atomic_set(&pc->nr_intents, 0);
-	pc_pendings_exit(&pc->pendings);
-	return pc_pendings_init(&pc->pendings, nr);
-}
-
-static int load(struct pc_cache *pc)
-{
-	struct pc_metadata_params params;
-	char why[PC_META_ERR_SIZE], name[PC_POLICY_NAME_SIZE];
-	const char *hints_name;
-	u32 hints_version;
-	int r;
-
-	if (pc->md)
-		pc_metadata_free(pc->md);
-	metadata_params(pc, &params);
-	pc->md = pc_metadata_open(pc->metaio, &params, &r, why);
-	if (!pc->md) {
-		DMERR("%s: metadata device %s: %s", pc->name, pc->metadata_dev->name, why);
-		return r;
-	}
-	pc_host_name(pc->policy, name);
-	pc_metadata_hints_of(pc->md, &hints_name, &hints_version);
-	pc->use_hints = !strcmp(hints_name, name) && hints_version == pc_host_version(pc->policy);
-	r = pc_metadata_load(pc->md, load_block, pc, why);
-	if (r) {
-		DMERR("%s: metadata device %s: %s", pc->name, pc->metadata_dev->name, why);
-		return r;
-	}
-	pc_blocks_rebuild_free(&pc->blocks);
-	pc_host_loaded(pc->policy);
-	pc_metadata_counters(pc->md, pc->base_counters);
-	pc->loaded = true;
-	return 0;
-}
-
-/* Rule 23: becomes the one writer, or says who is. */
-static int become_writer(struct pc_cache *pc)
-{
-	struct pc_cache *other;
-	int r = 0;
-
-	mutex_lock(&instances_lock);
-	list_for_each_entry(other, &instances, instances) {
-		if (other == pc || !other->is_writer ||
-		    other->metadata_dev->bdev != pc->metadata_dev->bdev)
-			continue;
-		DMERR("%s: metadata device %s: in use by %s, which is not suspended", pc->name,
-		      pc->metadata_dev->name, other->name);
-		r = -EBUSY;
-	}
-	if (!r)
-		pc->is_writer = true;
-	mutex_unlock(&instances_lock);
-	return r;
-}
-
-static void cease_writer(struct pc_cache *pc)
-{
-	mutex_lock(&instances_lock);
-	pc->is_writer = false;
-	mutex_unlock(&instances_lock);
-}
-
-static int start(struct pc_cache *pc)
-{
-	int r;
-
-	if (pc->loaded) {
-		r = pc_metadata_changed(pc->md);
-		if (r < 0)
-			return r;
-		if (r) {
-			pc->loaded = false;
-			r = forget(pc);
-			if (r)
-				return r;
-		}
-	}
-	r = pc->loaded ? pc_metadata_reopen(pc->md) : load(pc);
-	if (r)
-		return r;
-	if (pc->mode == PC_MODE_PASSTHROUGH && atomic_read(&pc->nr_dirty)) {
-		DMERR("%s: passthrough: %d blocks are dirty; use writethrough until they are clean",
-		      pc->name, atomic_read(&pc->nr_dirty));
-		return -EINVAL;
-	}
-	return 0;
-}
-
 static int polycache_preresume(struct dm_target *ti)
 {
 	struct pc_cache *pc = ti->private;
@@ -593,11 +369,11 @@ static int polycache_preresume(struct dm_target *ti)
 	if (pc->running)
 		return 0;
 	noio = memalloc_noio_save();
-	r = become_writer(pc);
+	r = pc_instance_become_writer(pc);
 	if (!r) {
-		r = start(pc);
+		r = pc_instance_start(pc);
 		if (r)
-			cease_writer(pc);
+			pc_instance_cease_writer(pc);
 	}
 	memalloc_noio_restore(noio);
 	if (r)
@@ -630,44 +406,6 @@ static void polycache_presuspend_undo(struct dm_target *ti)
 	polycache_resume(ti);
 }
 
-static u32 get_hint(void *context, u32 cblock)
-{
-	struct pc_cache *pc = context;
-
-	return pc_host_hint(pc->policy, pc_cblock(cblock));
-}
-
-/* Everything durable, no intents, CLEAN; or the reason in the log. */
-static void close_metadata(struct pc_cache *pc)
-{
-	u64 counters[PC_NR_COUNTERS];
-	char name[PC_POLICY_NAME_SIZE];
-	int i, r;
-
-	for (i = 0; i < 8; i++) {
-		pc_intent_clear_all(pc);
-		pc_commit_run(&pc->commit);
-		if (READ_ONCE(pc->failed) || pc->pendings.nr_free == pc->pendings.nr)
-			break;
-	}
-	pc_commit_stop(&pc->commit);
-	if (READ_ONCE(pc->failed) || READ_ONCE(pc->cache_gone))
-		return;
-	if (pc->pendings.nr_free != pc->pendings.nr || atomic_read(&pc->nr_intents)) {
-		DMERR("%s: %u records could not be made durable; the next start recovers them",
-		      pc->name, pc->pendings.nr - pc->pendings.nr_free);
-		return;
-	}
-	pc_status_counters(pc, counters);
-	pc_host_name(pc->policy, name);
-	pc_host_drain(pc->policy);
-	r = pc_metadata_close_clean(pc->md, name, pc_host_version(pc->policy), get_hint, pc,
-				    counters);
-	if (r)
-		DMERR("%s: metadata device %s: clean shutdown failed: error %d; the next start recovers",
-		      pc->name, pc->metadata_dev->name, r);
-}
-
 static void polycache_postsuspend(struct dm_target *ti)
 {
 	struct pc_cache *pc = ti->private;
@@ -687,10 +425,10 @@ static void polycache_postsuspend(struct dm_target *ti)
 	cancel_work_sync(&pc->after_work);
 	flush_workqueue(pc->flush_wq);
 	flush_workqueue(pc->discard_wq);
-	close_metadata(pc);
+	pc_instance_close(pc);
 	cancel_delayed_work_sync(&pc->intent_work);
 	cancel_work_sync(&pc->loss_work);
-	cease_writer(pc);
+	pc_instance_cease_writer(pc);
 	memalloc_noio_restore(noio);
 }
 

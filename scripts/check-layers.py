@@ -21,6 +21,7 @@ import tempfile
 # stand for the .c and the .h; a name with one for that file alone.
 LAYERS = [
     ("K", "target"),                        # callbacks; puts everything together
+    ("K", "instance"),                      # one writer; loading and closing
     ("K", "message"),                       # the target's larger callbacks
     ("K", "status"),
     ("K", "map"),                           # what happens to one bio
