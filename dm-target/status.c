@@ -76,7 +76,7 @@ static void emit_status(struct pc_cache *pc, char *result, unsigned int maxlen)
 	char words[PC_POLICY_EMIT_SIZE], name[PC_POLICY_NAME_SIZE];
 	const struct pc_tunables *t = &pc->tunables;
 	u64 c[PC_NR_COUNTERS], used = 0, total = 0;
-	unsigned int sz = 0, n;
+	unsigned int sz = 0, n, dirty, resident;
 
 	if (READ_ONCE(pc->cache_gone)) {
 		DMEMIT("Fail");
@@ -85,15 +85,19 @@ static void emit_status(struct pc_cache *pc, char *result, unsigned int maxlen)
 	if (pc->md)
 		pc_metadata_usage(pc->md, &used, &total);
 	pc_status_counters(pc, c);
+	/* in this order, since blocks become resident and dirty while one looks */
+	dirty = atomic_read_acquire(&pc->nr_dirty);
+	resident = atomic_read(&pc->nr_resident);
+	dirty = min(dirty, resident);
 	DMEMIT("%u %llu/%llu %u %u/%u ", PC_META_BLOCK_SECTORS, (unsigned long long)used,
-	       (unsigned long long)total, pc->block_sectors, atomic_read(&pc->nr_resident),
+	       (unsigned long long)total, pc->block_sectors, resident,
 	       pc->blocks.nr);
 	DMEMIT("%llu %llu %llu %llu %llu %llu %u ",
 	       (unsigned long long)c[PC_COUNT_READ_HIT], (unsigned long long)c[PC_COUNT_READ_MISS],
 	       (unsigned long long)c[PC_COUNT_WRITE_HIT],
 	       (unsigned long long)c[PC_COUNT_WRITE_MISS],
 	       (unsigned long long)c[PC_COUNT_DEMOTION],
-	       (unsigned long long)c[PC_COUNT_PROMOTION], atomic_read(&pc->nr_dirty));
+	       (unsigned long long)c[PC_COUNT_PROMOTION], dirty);
 	sz = emit_features(pc, result, maxlen, sz, true);
 	DMEMIT("%u ", nr_core_words(t));
 	sz = emit_core(t, result, maxlen, sz);
