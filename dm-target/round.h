@@ -60,12 +60,14 @@ static inline void pc_round_note(struct pc_round *r)
 {
 	if (!atomic_read(&r->unflushed))
 		atomic_set(&r->unflushed, 1);
+	/* pairs with atomic_xchg() in round_work(): visible before the bio ends */
 	smp_mb__after_atomic();
 }
 
 static inline void pc_round_note_copy(struct pc_round *r)
 {
 	atomic_set(&r->unflushed_copy, 1);
+	/* as above */
 	smp_mb__after_atomic();
 }
 

@@ -23,6 +23,7 @@ group_build()
 	linux-headers-amd64	to build the modules for Debian's 6.1
 	sparse			checks endianness and typed block numbers in the modules
 	libdevmapper-dev	the polycache command talks to device-mapper through it
+	libjson-c-dev	the polycache command writes --json with it
 	pkg-config		finds libdevmapper
 	kmod			depmod, modprobe, modinfo
 	EOF
@@ -35,6 +36,7 @@ group_unit()
 	make			runs everything
 	libc6-dev		C library headers
 	libdevmapper-dev	the tools are built and tested too
+	libjson-c-dev	the same
 	pkg-config		finds libraries
 	libcmocka-dev		unit test framework
 	clang			builds the fuzzers

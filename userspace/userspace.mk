@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Everything that is compiled for userspace. Run from the repository root:
 #
-#   make -f userspace/userspace.mk unit [T=metadata] [SEED=n]   unit tests under ASan and UBSan
-#   make -f userspace/userspace.mk fuzz [T=metadata] [SECONDS=10]   libFuzzer, a run for each entry point
-#   make -f userspace/userspace.mk tools                        the programs
-#   make -f userspace/userspace.mk clean
+#   make -f userspace/userspace.mk TARGET
+#
+#   unit [T=metadata] [SEED=n]     unit tests under ASan and UBSan
+#   fuzz [T=metadata] [SECONDS=10] libFuzzer, a run for each entry point
+#   tools                          the programs
+#   clean
 #
 # The [S] sources and the policies come from sources.mk, the list that Kbuild reads.
 # A program links the objects themselves: from an archive the linker would drop the
@@ -54,8 +56,10 @@ fuzz: $(fuzz_programs)
 		corpus=$(BUILD)/corpus/$${p##*/}; mkdir -p $$corpus; \
 		seeds=tests/fuzz/seeds/$${p##*/fuzz-}; test -d $$seeds || seeds=; \
 		$$p -max_total_time=$(SECONDS) -print_final_stats=1 -artifact_prefix=$(BUILD)/ \
-			$$corpus $$seeds >$$p.log 2>&1 || { tail -40 $$p.log; echo "$${p##*/}: FAILED"; exit 1; }; \
-		echo "$${p##*/}: $$(sed -n 's/^stat::number_of_executed_units: */runs /p' $$p.log), no findings"; \
+			$$corpus $$seeds >$$p.log 2>&1 || \
+			{ tail -40 $$p.log; echo "$${p##*/}: FAILED"; exit 1; }; \
+		runs=$$(sed -n 's/^stat::number_of_executed_units: */runs /p' $$p.log); \
+		echo "$${p##*/}: $$runs, no findings"; \
 	done
 
 clean:

@@ -188,16 +188,19 @@ static void do_resize(struct life *l)
 	if (unit_random_one_in(&l->r, 3))
 		nr = l->now.nr;
 	/* what is dirty does not let the sizes shrink */
-	for (u32 c = 0; c < l->now.nr; c++)
-		if (l->now.entries[c].dirty &&
-		    (c >= nr || l->now.entries[c].dirty & ~model_covered(
-			     &(struct pc_metadata_params){ .block_sectors = 64,
-							   .subblock_sectors = 8,
-							   .origin_sectors = origin },
-			     l->now.entries[c].oblock))) {
+	for (u32 c = 0; c < l->now.nr; c++) {
+		const struct pc_entry *e = &l->now.entries[c];
+		const struct pc_metadata_params p = {
+			.block_sectors = 64,
+			.subblock_sectors = 8,
+			.origin_sectors = origin,
+		};
+
+		if (e->dirty && (c >= nr || e->dirty & ~model_covered(&p, e->oblock))) {
 			nr = max(nr, l->now.nr);
 			origin = max(origin, l->now.params.origin_sectors);
 		}
+	}
 	assert_true(model_resize(&l->now, nr, origin));
 	do_load(l, RESIZE);
 }
