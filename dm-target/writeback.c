@@ -279,6 +279,10 @@ static bool is_unblocked(struct pc_copy *c)
 		if (READ_ONCE(c->pc->blocks.table[s->cblock].writes[s->parity]))
 			return false;
 	}
+	/*
+	 * The count is read before the copy reads the cache; pairs with the release of
+	 * the shard lock by the callers of pc_write_leaves().
+	 */
 	smp_mb();
 	return true;
 }
