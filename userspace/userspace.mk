@@ -40,6 +40,10 @@ fuzz_objects := $(sources:%.c=$(BUILD)/fuzz/%.o)
 unit_programs := $(unit_sources:tests/unit/%.c=$(BUILD)/%)
 fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
 
+# V=1 shows commands
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo "  $(1) $(2)")
+
 .PHONY: tools unit fuzz clean unit-programs
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -67,16 +71,20 @@ clean:
 
 $(BUILD)/san/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(SAN) $(CFLAGS) -c -o $@ $<
+	$(call say,CC  ,$<)
+	$(Q)$(CC) $(CFLAGS_ALL) $(SAN) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
-	$(CLANG) $(CFLAGS_ALL) $(FUZZSAN) $(CFLAGS) -c -o $@ $<
+	$(call say,FUZZ,$<)
+	$(Q)$(CLANG) $(CFLAGS_ALL) $(FUZZSAN) $(CFLAGS) -c -o $@ $<
 
 $(unit_programs): $(BUILD)/test-%: $(BUILD)/san/tests/unit/test-%.o $(san_objects)
-	$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka
 
 $(fuzz_programs): $(BUILD)/fuzz-%: $(BUILD)/fuzz/tests/fuzz/fuzz-%.o $(fuzz_objects)
-	$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
