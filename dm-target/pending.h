@@ -77,6 +77,17 @@ int pc_pendings_init(struct pc_pendings *ps, u32 nr);
 void pc_pendings_exit(struct pc_pendings *ps);
 size_t pc_pendings_memory(const struct pc_pendings *ps);
 
+/*
+ * A write waits for the other kind of intent, which takes a moment with no write or
+ * copy in flight: nothing new starts on the block meanwhile, or it might never come.
+ */
+static inline bool pc_pending_wants_change(const struct pc_pending *p)
+{
+	u16 has = p->disk.flags & PC_BLOCK_INTENTS;
+
+	return has && p->want && p->want != has;
+}
+
 /* Under pool and shard lock. NULL when the pool is empty. blk has none yet. */
 struct pc_pending *pc_pending_alloc(struct pc_pendings *ps, struct pc_blocks *b,
 				    struct pc_block *blk);

@@ -141,6 +141,9 @@ static void finish(struct pc_copy *c)
 	struct pc_cache *pc = c->pc;
 	struct pc_writeback *w = pc->writeback;
 
+	/* before the dirty bits go: rule 13. What failed may have landed, too */
+	if (c->nr_pages)
+		pc_round_note_copy(&pc->origin_round);
 	if (c->status == BLK_STS_RESOURCE && !c->nr_pages) {
 		pc_count(pc, PC_STAT_NO_PAGES);
 	} else if (c->status) {
@@ -154,8 +157,6 @@ static void finish(struct pc_copy *c)
 			    pc->name, c->sectors, (unsigned long long)c->segs[0].oblock,
 			    blk_status_to_errno(c->status), ms);
 	} else {
-		/* before the dirty bits go: rule 13 */
-		pc_round_note_copy(&pc->origin_round);
 		WRITE_ONCE(w->backoff_ms, 0);
 		pc_count(pc, PC_STAT_WRITEBACK);
 		pc_count_add(pc, PC_STAT_WRITEBACK_SECTORS, c->sectors);
@@ -434,7 +435,12 @@ static enum take take(struct pc_copy *c, const struct item *it, u32 max)
 		result = NEEDS_COMMIT;
 		goto out;
 	}
-	if (p->copying || p->discarding) {
+	/*
+	 * Writes of the other parity are left over from a copy that was given back
+	 * before they ended: this one would not wait for them.
+	 */
+	if (p->copying || p->discarding || blk->writes[!(blk->flags & PC_BLOCK_PARITY)] ||
+	    pc_pending_wants_change(p)) {
 		pc_put_pending(pc, p);
 		goto out;
 	}
