@@ -71,8 +71,8 @@ static int end_cache_write(struct pc_cache *pc, struct bio *bio, blk_status_t *e
 	struct pc_span s;
 	u32 offset;
 
-	if (!*error)
-		pc_round_note(&pc->cache_round);
+	/* what failed may have landed all the same, and be read and copied */
+	pc_round_note(&pc->cache_round);
 	blk = lock_block(pc, pb, &lock, &flags);
 	p = pc_pending_of(&pc->pendings, blk);
 	if (pb->populate)
@@ -135,7 +135,8 @@ static void leave_origin(struct pc_cache *pc, struct pc_bio *pb, blk_status_t st
 
 	if (status)
 		pc_count(pc, PC_STAT_ORIGIN_ERROR);
-	else if (!(pb->opf & REQ_FUA))
+	/* what failed may have landed all the same, and be read by a fill */
+	if (status || !(pb->opf & REQ_FUA))
 		pc_round_note(&pc->origin_round);
 	o = pc_blocks_of_sector(&pc->blocks, pb->iter.bi_sector, &offset);
 	pc_origin_write_ends(pc, o, pb->first, pb->last);

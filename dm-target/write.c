@@ -171,7 +171,8 @@ static int wait_busy(struct pc_lookup *l, struct pc_block *blk, struct pc_pendin
 {
 	struct pc_cache *pc = l->pc;
 
-	if (pc_write_undurable_drops(blk, p, 1ULL << l->span.first)) {
+	if (pc_write_undurable_drops(blk, p, 1ULL << l->span.first) ||
+	    pc_pending_wants_change(p)) {
 		p->flags |= PC_PENDING_URGENT;
 		pc_commit_kick(&pc->commit, PC_COMMIT_FULL);
 	}
@@ -262,7 +263,7 @@ static void both_done(struct pc_both *b)
 	spinlock_t *lock;
 
 	pc_pages_put(pc->pages, b->nr_pages, b->pages);
-	if (!(pb->opf & REQ_FUA)) {
+	if (!(pb->opf & REQ_FUA) || b->status[0] || b->status[1]) {
 		pc_round_note(&pc->cache_round);
 		pc_round_note(&pc->origin_round);
 	}
@@ -428,6 +429,16 @@ static struct pc_block *admit(struct pc_lookup *l)
 	return pc_lookup_insert(pc, l->oblock, pb->sequential);
 }
 
+/* The intent that must be durable before this write, or 0. */
+static u16 denied(const struct plan *w, u64 bit)
+{
+	if (w->cache & bit)
+		return w->deny_cache & bit & ~w->populate ? PC_BLOCK_INTENT_CACHE : 0;
+	if (w->drop & bit)
+		return w->deny_origin & bit ? PC_BLOCK_INTENT_ORIGIN : 0;
+	return w->deny_both & bit & ~w->populate ? PC_BLOCK_INTENT_ORIGIN : 0;
+}
+
 enum { NEEDS_BOTH = -1 };
 
 /* Under the shard lock, which it releases. NEEDS_BOTH: come back with b. */
@@ -438,6 +449,7 @@ static int write_locked(struct pc_lookup *l, struct pc_both **b, bool no_pages)
 	u64 bit = 1ULL << l->span.first;
 	struct pc_pending *p;
 	struct plan w;
+	u16 kind;
 
 	if (!blk)
 		blk = admit(l);
@@ -463,18 +475,16 @@ static int write_locked(struct pc_lookup *l, struct pc_both **b, bool no_pages)
 		pc_defer_bio(pc, l->bio);
 		return DM_MAPIO_SUBMITTED;
 	}
-	if (w.cache & bit) {
-		if (w.deny_cache & bit & ~w.populate)
-			return wait_intent(l, blk, PC_BLOCK_INTENT_CACHE);
+	kind = denied(&w, bit);
+	if (kind)
+		return wait_intent(l, blk, kind);
+	/* somebody else on this block waits for a change of kind */
+	if (p && pc_pending_wants_change(p))
+		return wait_busy(l, blk, p);
+	if (w.cache & bit)
 		return write_cache(l, blk, p, &w);
-	}
-	if (w.drop & bit) {
-		if (w.deny_origin & bit)
-			return wait_intent(l, blk, PC_BLOCK_INTENT_ORIGIN);
+	if (w.drop & bit)
 		return write_drop(l, blk, p, &w);
-	}
-	if (w.deny_both & bit & ~w.populate)
-		return wait_intent(l, blk, PC_BLOCK_INTENT_ORIGIN);
 	if (!*b && !no_pages) {
 		spin_unlock_irqrestore(l->lock, l->flags);
 		return NEEDS_BOTH;
