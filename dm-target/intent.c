@@ -34,10 +34,20 @@ void pc_intent_changes(struct pc_cache *pc, u32 cblock, u16 before, u16 after)
 
 bool pc_intent_wait(struct pc_cache *pc, struct pc_block *blk, u16 kind, struct bio *bio)
 {
-	struct pc_pending *p = pc_get_pending(pc, blk);
+	struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
 	unsigned long kick = PC_COMMIT_URGENT;
 	u16 has;
 
+	/*
+	 * An object that waits for room under the cap does not come back before the
+	 * sweep has got one for a block that has an intent: some are kept for that.
+	 */
+	if (!p && READ_ONCE(pc->pendings.nr_free) <= pc->pendings.nr / 4) {
+		if (!pc_intent_has_room(pc))
+			mod_delayed_work(pc->wq, &pc->intent_work, 0);
+		return false;
+	}
+	p = pc_get_pending(pc, blk);
 	if (!p)
 		return false;
 	has = p->disk.flags & PC_BLOCK_INTENTS;
