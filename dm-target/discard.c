@@ -139,8 +139,9 @@ static void discard(struct pc_cache *pc, struct bio *bio)
 	u32 first, last, ignored;
 
 	trim(pc, bio, &start, &end);
-	if (start >= end) {
-		pc_end_bio(bio, BLK_STS_OK);
+	if (start >= end || READ_ONCE(pc->failed)) {
+		/* metadata failed: no drop would be durable, so nothing is dropped */
+		pc_end_bio(bio, start >= end ? BLK_STS_OK : BLK_STS_IOERR);
 		return;
 	}
 	pass = pc->discard_passdown && pc->origin_discards;

@@ -76,7 +76,11 @@ void pc_flush_bio(struct pc_cache *pc, struct bio *bio)
 		pb->flush_waits[i].bio = bio;
 		pb->flush_waits[i].wait.done = flush_bio_done;
 	}
-	pc_round_wait(&pc->cache_round, &pb->flush_waits[0].wait, false);
+	/* a cache device that is gone has nothing that anybody needs */
+	if (READ_ONCE(pc->cache_gone))
+		flush_bio_leave(bio, 0);
+	else
+		pc_round_wait(&pc->cache_round, &pb->flush_waits[0].wait, false);
 	pc_round_wait(&pc->origin_round, &pb->flush_waits[1].wait, false);
 	flush_bio_leave(bio, 0);
 }
@@ -198,12 +202,41 @@ static void ask(void *context)
 	pc->asked_cursor = 0;
 }
 
+/*
+ * After metadata failed no record comes: demotions are undone, and who waits comes back
+ * for its error. At the end of each cycle, because who looked at `failed` just before it
+ * was set has begun to wait, and kicked the committer, after the last time.
+ */
+static void settle_failed(struct pc_cache *pc)
+{
+	u32 i;
+
+	for_each_set_bit(i, pc->pendings.used, pc->pendings.nr) {
+		unsigned long flags;
+		spinlock_t *lock;
+		struct pc_pending *p = lock_pending(pc, i, &lock, &flags);
+
+		if (!p)
+			continue;
+		if (pc->blocks.table[p->cblock].flags & PC_BLOCK_DEMOTING) {
+			pc->blocks.table[p->cblock].flags &= ~PC_BLOCK_DEMOTING;
+			atomic_dec(&pc->nr_demoting);
+		}
+		p->want = 0;
+		pc_wake_pending(pc, p);
+		spin_unlock_irqrestore(lock, flags);
+	}
+}
+
 static void asked(void *context, int err)
 {
 	struct pc_cache *pc = context;
 
-	if (READ_ONCE(pc->failed) && atomic_read(&pc->nr_must))
-		err = -EIO;
+	if (READ_ONCE(pc->failed)) {
+		if (atomic_read(&pc->nr_must))
+			err = -EIO;
+		settle_failed(pc);
+	}
 	end_all(&pc->cycle_fuas, err);
 }
 
@@ -356,28 +389,12 @@ static void committed_one(struct pc_cache *pc, u32 cblock)
 /* Metadata failed: nothing will be recorded any more (rule 15). */
 static void fail(struct pc_cache *pc, int err)
 {
-	u32 i;
-
 	if (READ_ONCE(pc->failed))
 		return;
 	WRITE_ONCE(pc->failed, true);
 	DMERR("%s: writing the metadata device %s failed: error %d; the cache is read-only, run `polycache check`",
 	      pc->name, pc->metadata_dev->name, err);
 	pc_metadata_set_needs_check(pc->md);
-	for_each_set_bit(i, pc->pendings.used, pc->pendings.nr) {
-		unsigned long flags;
-		spinlock_t *lock;
-		struct pc_pending *p = lock_pending(pc, i, &lock, &flags);
-
-		if (!p)
-			continue;
-		if (pc->blocks.table[p->cblock].flags & PC_BLOCK_DEMOTING) {
-			pc->blocks.table[p->cblock].flags &= ~PC_BLOCK_DEMOTING;
-			atomic_dec(&pc->nr_demoting);
-		}
-		pc_wake_pending(pc, p);
-		spin_unlock_irqrestore(lock, flags);
-	}
 	dm_table_event(pc->ti->table);
 }
 
@@ -402,6 +419,8 @@ static bool finish(void *context, int err)
 
 	if (failed && !err && atomic_read(&pc->nr_must))
 		err = -EIO;
+	if (failed)
+		settle_failed(pc);
 	end_all(&pc->cycle_flushes, err ? err : flush_err);
 	pc_wake_pool(pc);
 	pc_reclaim_kick(pc);

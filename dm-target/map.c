@@ -34,6 +34,13 @@ static int map_lookup(struct pc_cache *pc, struct bio *bio, bool in_map)
 	l.lock = pc_shard_lock(pc, l.oblock);
 	if (READ_ONCE(pc->cache_gone)) {
 		pb->kind = PC_BIO_NONE;
+		if (l.is_write) {
+			/* its end is noted, or a FLUSH would find nothing to flush */
+			pb->kind = PC_BIO_ORIGIN_WRITE;
+			pb->first = l.span.first;
+			pb->last = l.span.last;
+			pc_origin_write_starts(pc, l.oblock, pb->first, pb->last);
+		}
 		pc_lookup_count(&l, false, true);
 		return pc_lookup_to_origin(&l);
 	}

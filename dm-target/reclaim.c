@@ -65,7 +65,8 @@ bool pc_reclaim_demote(struct pc_cache *pc, struct pc_block *blk, bool with_flus
 {
 	struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
 
-	if ((blk->flags & PC_BLOCK_DEMOTING) || blk->dirty || !pc_block_is_idle(blk))
+	if (READ_ONCE(pc->failed) || (blk->flags & PC_BLOCK_DEMOTING) || blk->dirty ||
+	    !pc_block_is_idle(blk))
 		return false;
 	if (p && (p->busy || p->frozen || p->discarding || p->copying || p->uncleaned || p->must || p->want ||
 		  p->refs || p->waiters_head || (p->flags & PC_PENDING_COMPOSED)))
