@@ -8,8 +8,9 @@ PC_VERSION := 0.1.0
 PC_SHARED := args stream swap blocks pending superblock journal table metadata recovery
 
 # [K]: kernel only
-PC_KERNEL := target instance status message map endio read write lookup fill writeback flush intent \
-	     discard reclaim loss cache pages round registry commit metaio-dm
+PC_KERNEL := target instance status message map endio read write lookup \
+	     fill writeback flush intent discard reclaim loss cache pages round \
+	     registry commit metaio-dm
 
 # policies/NAME.c -> dm-polycache-NAME.ko, and one object in userspace
 PC_POLICIES := lru cleaner

@@ -68,8 +68,9 @@ bool pc_reclaim_demote(struct pc_cache *pc, struct pc_block *blk, bool with_flus
 	if (READ_ONCE(pc->failed) || (blk->flags & PC_BLOCK_DEMOTING) || blk->dirty ||
 	    !pc_block_is_idle(blk))
 		return false;
-	if (p && (p->busy || p->frozen || p->discarding || p->copying || p->uncleaned || p->must || p->want ||
-		  p->refs || p->waiters_head || (p->flags & PC_PENDING_COMPOSED)))
+	if (p && (p->busy || p->frozen || p->discarding || p->copying || p->uncleaned ||
+		  p->must || p->want || p->refs || p->waiters_head ||
+		  (p->flags & PC_PENDING_COMPOSED)))
 		return false;
 	if (!with_flush && pc_disk_any_cache_wins(blk, p))
 		return false;

@@ -4,6 +4,7 @@
 # simulated SSD of 1 ms a read at depth 4, and at least 0.85 of a linear mapping of
 # the same RAM disk at depth 8. Medians of five alternated pairs of runs.
 # timeout: 400
+# long: ten pairs of timed runs
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
