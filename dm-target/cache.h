@@ -202,7 +202,7 @@ enum pc_bio_kind {
 	PC_BIO_ORIGIN_READ,
 	PC_BIO_ORIGIN_WRITE,
 	PC_BIO_ENDING,		/* waits for the drop to be durable, then ends with status */
-	PC_BIO_RETRY_ORIGIN,	/* a failed cache read or populating write */
+	PC_BIO_RETRY_ORIGIN,	/* a failed cache read or populating write, a failed fill's reader */
 	PC_BIO_FLUSH_WAIT,	/* FUA: waits for a record */
 	PC_BIO_DISCARD,		/* on its way to the origin */
 	PC_BIO_DONE,
@@ -237,6 +237,13 @@ struct pc_bio {
 	bool fill_after : 1;	/* a partial write: fill afterwards */
 	blk_status_t status;
 };
+
+/*
+ * What our own bios take over of a user's flags. Not: what belongs to its bio set
+ * (REQ_ALLOC_CACHE), to its poller, or to a submitter that would rather not wait.
+ */
+#define PC_CLONE_OPF (REQ_OP_MASK | REQ_SYNC | REQ_META | REQ_PRIO | REQ_FUA | REQ_IDLE | \
+		      REQ_BACKGROUND)
 
 static inline struct pc_bio *pc_bio(struct bio *bio)
 {

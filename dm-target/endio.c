@@ -197,7 +197,7 @@ static void retry_origin(struct pc_cache *pc, struct bio *bio)
 	bio->bi_iter = pb->iter;
 	bio->bi_status = BLK_STS_OK;
 	clone = bio_alloc_clone(pc->origin_dev->bdev, bio, GFP_NOIO, &pc->bios);
-	clone->bi_opf = pb->opf & ~(REQ_POLLED | REQ_NOWAIT | REQ_RAHEAD);
+	clone->bi_opf = pb->opf & PC_CLONE_OPF;
 	clone->bi_private = bio;
 	clone->bi_end_io = end_retry;
 	pb->pc = pc;

@@ -362,7 +362,7 @@ static void submit_both(struct pc_lookup *l, struct pc_both *b)
 	atomic_set(&b->left, 2);
 	pc_pages_from_bio(b->pages, l->bio, l->bio->bi_iter);
 	for (i = 0; i < 2; i++) {
-		b->clones[i]->bi_opf = pb->opf & ~(REQ_POLLED | REQ_NOWAIT | REQ_RAHEAD);
+		b->clones[i]->bi_opf = pb->opf & PC_CLONE_OPF;
 		pc_pages_add(b->clones[i], b->pages, 0, sectors);
 	}
 	b->clones[0]->bi_iter.bi_sector = pc_cache_sector(pc, pb->cblock) + l->offset;
