@@ -129,9 +129,12 @@ void pc_wait_pages(struct pc_cache *pc, struct bio *bio)
 	spin_lock_irqsave(&pc->deferred_lock, flags);
 	bio_list_add(&pc->pool_waiters, bio);
 	spin_unlock_irqrestore(&pc->deferred_lock, flags);
-	/* what came back before it was on the list woke nobody */
+	/*
+	 * What came back before it was on the list woke nobody; what is in use will.
+	 * Pairs with pc_wake_pool().
+	 */
 	smp_mb();
-	if (!pc_pages_is_short(pc->pages, pc_pages_for(bio_sectors(bio))))
+	if (!pc_pages_any_used(pc->pages))
 		pc_wake_pool(pc);
 }
 
@@ -139,6 +142,8 @@ void pc_wake_pool(struct pc_cache *pc)
 {
 	unsigned long flags;
 
+	/* what is free now before the look at the list; pairs with pc_wait_pages() */
+	smp_mb();
 	if (bio_list_empty(&pc->pool_waiters))
 		return;
 	spin_lock_irqsave(&pc->deferred_lock, flags);
@@ -228,8 +233,22 @@ void pc_background_get(struct pc_cache *pc)
 
 void pc_background_put(struct pc_cache *pc)
 {
+	unsigned long flags;
+
+	if (atomic_add_unless(&pc->nr_background, -1, 1))
+		return;
+	/* whoever sees zero may free pc, but not before it has had this lock */
+	spin_lock_irqsave(&pc->background_wait.lock, flags);
 	if (atomic_dec_and_test(&pc->nr_background))
-		wake_up_all(&pc->background_wait);
+		wake_up_all_locked(&pc->background_wait);
+	spin_unlock_irqrestore(&pc->background_wait.lock, flags);
+}
+
+void pc_background_wait(struct pc_cache *pc)
+{
+	wait_event(pc->background_wait, !atomic_read(&pc->nr_background));
+	spin_lock_irq(&pc->background_wait.lock);
+	spin_unlock_irq(&pc->background_wait.lock);
 }
 
 void pc_drop(struct pc_cache *pc, struct pc_block *blk, struct pc_pending *p, u64 mask)

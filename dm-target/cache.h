@@ -311,6 +311,8 @@ void pc_origin_write_ends(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 las
 /* Background work that suspend waits for. */
 void pc_background_get(struct pc_cache *pc);
 void pc_background_put(struct pc_cache *pc);
+/* May sleep. None is in flight, and the last one has left pc_background_put(). */
+void pc_background_wait(struct pc_cache *pc);
 
 /* Under shard lock: drop sub-blocks for good. p is there if any was valid on disk. */
 void pc_drop(struct pc_cache *pc, struct pc_block *blk, struct pc_pending *p, u64 mask);

@@ -209,7 +209,7 @@ static void retry_origin(struct pc_cache *pc, struct bio *bio)
 static void try_ending(struct pc_cache *pc, struct bio *bio)
 {
 	struct pc_bio *pb = pc_bio(bio);
-	bool wait = false, failed = READ_ONCE(pc->failed);
+	bool wait = false, failed;
 	struct pc_block *blk;
 	struct pc_pending *p;
 	unsigned long flags;
@@ -220,6 +220,8 @@ static void try_ending(struct pc_cache *pc, struct bio *bio)
 	o = pc_blocks_of_sector(&pc->blocks, pb->iter.bi_sector, &offset);
 	lock = pc_shard_lock(pc, o);
 	spin_lock_irqsave(lock, flags);
+	/* under the lock: flush.c wakes those who saw false here */
+	failed = READ_ONCE(pc->failed);
 	blk = pc_blocks_find(&pc->blocks, o);
 	p = blk ? pc_pending_of(&pc->pendings, blk) : NULL;
 	if (p && pc_write_undurable_drops(blk, p, pb->mask)) {

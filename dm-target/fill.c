@@ -12,6 +12,7 @@
 
 #include "cache.h"
 #include "fill.h"
+#include "loss.h"
 #include "pages.h"
 
 #define MIN_FILLS 16
@@ -321,6 +322,7 @@ static void end_write(struct bio *bio)
 		f->status = bio->bi_status;
 		pc_count(f->pc, PC_STAT_CACHE_WRITE_ERROR);
 	}
+	pc_loss_note(f->pc, bio->bi_status);
 	bio_put(bio);
 	piece_written(f);
 }
@@ -419,6 +421,7 @@ bool pc_fill_start(struct pc_cache *pc, const struct pc_fill_part *parts, unsign
 	pc_background_get(pc);
 	if (!read_piece(f, GFP_NOWAIT | __GFP_NOWARN)) {
 		pc_pages_put(pc->pages, f->nr_pages, f->pages);
+		pc_wake_pool(pc);
 		pc_background_put(pc);
 		goto no_pages;
 	}

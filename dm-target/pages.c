@@ -108,9 +108,9 @@ void pc_pages_put(struct pc_pages *pool, unsigned int n, struct page **pages)
 		__free_page(pages[i]);
 }
 
-bool pc_pages_is_short(struct pc_pages *pool, unsigned int n)
+bool pc_pages_any_used(struct pc_pages *pool)
 {
-	return READ_ONCE(pool->in_use) + n > pool->limit;
+	return READ_ONCE(pool->in_use);
 }
 
 size_t pc_pages_memory(struct pc_pages *pool)

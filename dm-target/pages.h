@@ -22,7 +22,8 @@ void pc_pages_destroy(struct pc_pages *pool);
 /* Any context, never sleeps. True: pages[0..n-1] are the caller's. */
 bool pc_pages_get(struct pc_pages *pool, unsigned int n, struct page **pages);
 void pc_pages_put(struct pc_pages *pool, unsigned int n, struct page **pages);
-bool pc_pages_is_short(struct pc_pages *pool, unsigned int n);
+/* Some are in use: they come back, and whoever gives them back wakes the waiters. */
+bool pc_pages_any_used(struct pc_pages *pool);
 size_t pc_pages_memory(struct pc_pages *pool);
 
 static inline unsigned int pc_pages_for(unsigned int sectors)

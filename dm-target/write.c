@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "flush.h"
 #include "intent.h"
+#include "loss.h"
 #include "pages.h"
 #include "reclaim.h"
 #include "write.h"
@@ -256,7 +257,7 @@ static void both_done(struct pc_both *b)
 	struct bio *bio = b->bio;
 	struct pc_bio *pb = pc_bio(bio);
 	struct pc_block *blk = &pc->blocks.table[pb->cblock];
-	blk_status_t status = b->status[1];
+	blk_status_t cache_status = b->status[0], status = b->status[1];
 	struct pc_pending *p;
 	unsigned long flags;
 	bool wait = false;
@@ -267,15 +268,24 @@ static void both_done(struct pc_both *b)
 		pc_round_note(&pc->cache_round);
 		pc_round_note(&pc->origin_round);
 	}
+	mempool_free(b, pc->both_pool);
+	pc_wake_pool(pc);
+	pc_loss_note(pc, cache_status);
+
 	lock = pc_shard_lock(pc, pc_blocks_oblock(blk));
 	spin_lock_irqsave(lock, flags);
 	p = pc_pending_of(&pc->pendings, blk);
 	p->busy &= ~pb->mask;
-	if (b->status[0] || b->status[1]) {
-		pc_count(pc, b->status[1] ? PC_STAT_ORIGIN_ERROR : PC_STAT_CACHE_WRITE_ERROR);
+	if (cache_status || status) {
+		pc_count(pc, status ? PC_STAT_ORIGIN_ERROR : PC_STAT_CACHE_WRITE_ERROR);
 		pc_count(pc, PC_STAT_DROPPED);
 		pc_drop(pc, blk, p, pb->mask);
 		wait = pc_write_undurable_drops(blk, p, pb->mask);
+		if (wait && READ_ONCE(pc->failed)) {
+			/* it never will be durable */
+			wait = false;
+			status = BLK_STS_IOERR;
+		}
 	} else {
 		blk->valid |= pb->mask;
 	}
@@ -291,8 +301,7 @@ static void both_done(struct pc_both *b)
 	}
 	pc_put_pending(pc, p);
 	spin_unlock_irqrestore(lock, flags);
-	mempool_free(b, pc->both_pool);
-	pc_wake_pool(pc);
+	/* a bio that waits may have ended by now, and pc with it */
 	if (!wait)
 		pc_end_bio(bio, status);
 }
@@ -318,12 +327,17 @@ static void free_both(struct pc_cache *pc, struct pc_both *b)
 	if (b->nr_pages)
 		pc_pages_put(pc->pages, b->nr_pages, b->pages);
 	mempool_free(b, pc->both_pool);
+	pc_wake_pool(pc);
 }
 
-/* All that a two-device write of up to so many sectors needs, or NULL. */
-static struct pc_both *alloc_both(struct pc_cache *pc, u32 sectors)
+/*
+ * All that a two-device write of up to so many sectors needs, or NULL. With a gfp that
+ * sleeps, as the worker has it, only pages can be missing: the rest comes back from
+ * completions, which wait for no worker.
+ */
+static struct pc_both *alloc_both(struct pc_cache *pc, u32 sectors, gfp_t gfp)
 {
-	struct pc_both *b = mempool_alloc(pc->both_pool, GFP_NOWAIT | __GFP_NOWARN);
+	struct pc_both *b = mempool_alloc(pc->both_pool, gfp);
 	struct dm_dev *devs[2] = { pc->cache_dev, pc->origin_dev };
 	unsigned int n = pc_pages_for(sectors);
 	int i;
@@ -336,8 +350,8 @@ static struct pc_both *alloc_both(struct pc_cache *pc, u32 sectors)
 		goto no_memory;
 	b->nr_pages = n;
 	for (i = 0; i < 2; i++) {
-		b->clones[i] = bio_alloc_bioset(devs[i]->bdev, n, REQ_OP_WRITE,
-						GFP_NOWAIT | __GFP_NOWARN, &pc->bios);
+		b->clones[i] = bio_alloc_bioset(devs[i]->bdev, n, REQ_OP_WRITE, gfp,
+						&pc->bios);
 		if (!b->clones[i])
 			goto no_memory;
 		b->clones[i]->bi_private = b;
@@ -515,7 +529,8 @@ int pc_write_map(struct pc_lookup *l)
 	r = write_locked(l, &b, false);
 	if (r == NEEDS_BOTH) {
 		/* max_io_len keeps a bio below PC_MAX_COPY_SECTORS */
-		b = alloc_both(l->pc, bio_sectors(l->bio));
+		b = alloc_both(l->pc, bio_sectors(l->bio),
+			       l->in_map ? GFP_NOWAIT | __GFP_NOWARN : GFP_NOIO);
 		spin_lock_irqsave(l->lock, l->flags);
 		r = write_locked(l, &b, !b);
 		free_both(l->pc, b);
