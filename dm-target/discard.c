@@ -71,15 +71,16 @@ static bool block_is_quiet(struct pc_cache *pc, pc_oblock_t o, u64 mask)
  * Drops sub-blocks of block o, if it is mapped, and keeps writes to them out until
  * release_block(). *dropped: a commit is needed. pass: the discard goes to the origin
  * and is counted from here on, because a block that is not mapped has nothing else
- * that keeps a fill or a populating write out (rule 6).
+ * that keeps a fill or a populating write out (rule 6). False: metadata has failed.
  */
-static void drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, bool pass,
+static bool drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, bool pass,
 		       bool *dropped)
 {
 	spinlock_t *lock = pc_shard_lock(pc, o);
 	u64 mask = pc_mask(first, last);
 	struct pc_block *blk;
 	struct pc_pending *p;
+	bool ok = true;
 
 	for (;;) {
 		spin_lock_irq(lock);
@@ -87,6 +88,11 @@ static void drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, 
 		if (!blk)
 			break;
 		p = pc_get_pending(pc, blk);
+		if (!p && READ_ONCE(pc->failed)) {
+			/* none comes back: what is not recorded stays so */
+			ok = false;
+			break;
+		}
 		if (p) {
 			if (is_quiet(blk, p, mask)) {
 				p->discarding = mask;
@@ -108,6 +114,7 @@ static void drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, 
 	if (pass)
 		pc_origin_write_starts(pc, o, first, last);
 	spin_unlock_irq(lock);
+	return ok;
 }
 
 /* Lets writes in again. False: the drop is not durable. */
@@ -149,7 +156,7 @@ static void discard(struct pc_cache *pc, struct bio *bio)
 	o_end = pc_from_oblock(pc_blocks_of_sector(&pc->blocks, end - 1, &ignored)) + 1;
 	for (; o < o_end; o++) {
 		if (mask_of(pc, pc_oblock(o), start, end, &first, &last))
-			drop_block(pc, pc_oblock(o), first, last, pass, &dropped);
+			durable &= drop_block(pc, pc_oblock(o), first, last, pass, &dropped);
 		cond_resched();
 	}
 	if (dropped)
