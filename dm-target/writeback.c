@@ -140,6 +140,7 @@ static void finish(struct pc_copy *c)
 {
 	struct pc_cache *pc = c->pc;
 	struct pc_writeback *w = pc->writeback;
+	bool was_tried;
 
 	/* before the dirty bits go: rule 13. What failed may have landed, too */
 	if (c->nr_pages)
@@ -164,11 +165,13 @@ static void finish(struct pc_copy *c)
 	finish_blocks(c);
 	atomic_sub(c->sectors, &w->in_flight);
 	atomic_dec(&w->nr_copies);
+	was_tried = c->nr_pages;
 	if (c->nr_pages)
 		pc_pages_put(pc->pages, c->nr_pages, c->pages);
 	mempool_free(c, pc->copy_pool);
 	pc_wake_pool(pc);
-	pc_writeback_kick(pc);
+	if (was_tried)
+		pc_writeback_kick(pc);
 	pc_background_put(pc);
 }
 
@@ -469,13 +472,19 @@ out:
 	return result;
 }
 
-/* Starts the next copy. False: nothing to start now. */
-static bool start_copy(struct pc_writeback *w, u32 max, bool *needs_commit)
+enum started { STARTED, NOTHING, NO_MEMORY };
+
+/* Starts the next copy. No memory: copies in flight give some back, or time does. */
+static enum started start_copy(struct pc_writeback *w, u32 max, bool *needs_commit)
 {
 	struct pc_cache *pc = w->pc;
-	struct pc_copy *c = mempool_alloc(pc->copy_pool, GFP_NOIO);
+	/* never sleeps for one: it may be copies that give them back, and they run here */
+	struct pc_copy *c = mempool_alloc(pc->copy_pool, GFP_NOWAIT | __GFP_NOWARN);
+	u32 from = w->next_item;
 	u64 last_oblock = 0;
 
+	if (!c)
+		return NO_MEMORY;
 	memset(c, 0, offsetof(struct pc_copy, segs));
 	c->pc = pc;
 	c->reading = true;
@@ -498,7 +507,7 @@ static bool start_copy(struct pc_writeback *w, u32 max, bool *needs_commit)
 	}
 	if (!c->nr_segs) {
 		mempool_free(c, pc->copy_pool);
-		return false;
+		return NOTHING;
 	}
 	pc_background_get(pc);
 	atomic_add(c->sectors, &w->in_flight);
@@ -509,14 +518,15 @@ static bool start_copy(struct pc_writeback *w, u32 max, bool *needs_commit)
 		c->nr_pages = 0;
 		c->status = BLK_STS_RESOURCE;
 		finish(c);
-		return false;
+		w->next_item = from;
+		return NO_MEMORY;
 	}
 	w->copied = true;
 	spin_lock_irq(&w->lock);
 	list_add_tail(&c->list, &w->blocked);
 	spin_unlock_irq(&w->lock);
 	run_steps(w);
-	return true;
+	return STARTED;
 }
 
 static bool is_over_target(struct pc_cache *pc)
@@ -556,25 +566,36 @@ static void sweep(struct pc_writeback *w)
 {
 	struct pc_cache *pc = w->pc;
 	bool needs_commit = false;
+	enum started s;
 	u32 max;
 
 	while (should_clean(w) && (max = room(w))) {
 		if (w->next_item >= w->nr_items && !collect(w))
 			break;
-		if (!start_copy(w, max, &needs_commit) && w->next_item >= w->nr_items)
+		s = start_copy(w, max, &needs_commit);
+		if (s == NO_MEMORY)
+			break;
+		if (s == NOTHING && w->next_item >= w->nr_items)
 			/* all of the list was tried: wait for the commit or the copies */
 			break;
 		cond_resched();
 	}
-	if (READ_ONCE(pc->flush_wanted) && !atomic_read(&w->nr_copies) &&
-	    (bitmap_empty(pc->dirty_map, pc->blocks.nr) ||
-	     (w->passes > 1 && w->next_item >= w->nr_items)))
+	if (READ_ONCE(pc->flush_wanted) &&
+	    (READ_ONCE(pc->failed) || READ_ONCE(pc->cache_gone) ||
+	     (!atomic_read(&w->nr_copies) &&
+	      (bitmap_empty(pc->dirty_map, pc->blocks.nr) ||
+	       (w->passes > 1 && w->next_item >= w->nr_items)))))
 		WRITE_ONCE(pc->flush_wanted, false);
-	if (needs_commit || (w->copied && !atomic_read(&w->nr_copies) &&
-			     w->next_item >= w->nr_items)) {
+	if (w->copied && !atomic_read(&w->nr_copies) && w->next_item >= w->nr_items) {
 		/* clean is clean once it is durable */
 		w->copied = false;
 		pc_commit_kick(&pc->commit, PC_COMMIT_FULL);
+	} else if (needs_commit) {
+		/* where nobody waits for it, the timed one is soon enough */
+		if (pc_is_cleaning(pc) || READ_ONCE(pc->reclaim_stuck) || is_over_target(pc))
+			pc_commit_kick(&pc->commit, PC_COMMIT_FULL);
+		else
+			pc_commit_schedule(&pc->commit);
 	}
 }
 
@@ -596,9 +617,15 @@ void pc_writeback_kick(struct pc_cache *pc)
 	mod_delayed_work(pc->wq, &pc->writeback->work, 0);
 }
 
+/* Runs at each write's end: looks before it takes the cache line. */
 void pc_writeback_schedule(struct pc_cache *pc)
 {
-	queue_delayed_work(pc->wq, &pc->writeback->work, msecs_to_jiffies(PC_IDLE_MS));
+	struct delayed_work *work = &pc->writeback->work;
+
+	/* a bit of dirty_map before the look; the work clears "pending" before it reads */
+	smp_mb();
+	if (!delayed_work_pending(work))
+		queue_delayed_work(pc->wq, work, msecs_to_jiffies(PC_IDLE_MS));
 }
 
 void pc_writeback_unblock(struct pc_cache *pc)
