@@ -41,7 +41,10 @@ static int record(struct pc_commit *c, bool asked)
 static void finish_cycle(struct pc_commit *c)
 {
 	c->flushing = false;
-	WRITE_ONCE(c->is_slow, c->ops->finish(c->context, record(c, false)));
+	if (c->ops->finish(c->context, record(c, false)))
+		WRITE_ONCE(c->not_before, jiffies + RETRY_DELAY);
+	else
+		WRITE_ONCE(c->not_before, jiffies);
 	WRITE_ONCE(c->runs_done, c->runs_begun);
 	wake_up_all(&c->wait);
 }
@@ -132,7 +135,7 @@ void pc_commit_start(struct pc_commit *c, struct pc_metadata *md)
 	c->md = md;
 	/* what was wanted before the stop is durable or lost, and has no timer */
 	WRITE_ONCE(c->wanted, 0);
-	WRITE_ONCE(c->is_slow, false);
+	WRITE_ONCE(c->not_before, jiffies);
 	c->later = 0;
 	c->running = true;
 	mutex_unlock(&c->mutex);
@@ -157,11 +160,14 @@ void pc_commit_stop(struct pc_commit *c)
 void pc_commit_kick(struct pc_commit *c, unsigned long flags)
 {
 	unsigned long old = READ_ONCE(c->wanted);
+	long left;
 
 	while (!try_cmpxchg(&c->wanted, &old, old | flags))
 		;
+	/* a time, not a delay: kick after kick must not put it off */
+	left = READ_ONCE(c->not_before) - jiffies;
 	mod_delayed_work(c->wq, &c->work,
-			 READ_ONCE(c->is_slow) && !(flags & PC_COMMIT_FLUSHED) ? RETRY_DELAY : 0);
+			 left > 0 && !(flags & PC_COMMIT_FLUSHED) ? left : 0);
 }
 
 /*

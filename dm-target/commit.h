@@ -52,7 +52,7 @@ struct pc_commit {
 	unsigned long wanted;		/* atomic: PC_COMMIT_x */
 	unsigned int interval_ms;	/* READ_ONCE: of timed commits */
 	unsigned long full_at;		/* READ_ONCE: jiffies when a timed one is due */
-	bool is_slow;			/* READ_ONCE: device flushes fail */
+	unsigned long not_before;	/* READ_ONCE: jiffies; after flushes that failed */
 	struct mutex mutex;		/* one commit at a time; start and stop */
 	bool running;			/* mutex to change */
 	bool flushing;			/* mutex: between prepare and compose */
