@@ -176,6 +176,7 @@ struct pc_cache {
 	struct pc_writeback *writeback;
 	struct work_struct reclaim_work;
 	bool reclaim_stuck;		/* nothing clean to demote: writeback must help */
+	unsigned long reclaim_retry;	/* jiffies; READ_ONCE: no search before, if stuck */
 	unsigned long last_user_origin;	/* jiffies of the last user I/O to the origin */
 	bool cleaner;			/* the policy wants all blocks clean */
 	bool want_passthrough;		/* once everything is clean on disk (rule 25) */
@@ -188,6 +189,7 @@ struct pc_cache {
 
 	atomic_t cache_errors;		/* in a row, loss.c */
 	struct work_struct loss_work;
+	bool cache_losing;		/* READ_ONCE under the shard lock: no new dirty data */
 	bool cache_gone;		/* EMPTY is durable: the origin alone serves */
 
 	struct pc_stats __percpu *stats;

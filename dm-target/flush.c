@@ -104,10 +104,21 @@ static struct pc_pending *lock_pending(struct pc_cache *pc, u32 i, spinlock_t **
 
 	*lock = &pc->shards[shard].lock;
 	spin_lock_irqsave(*lock, *flags);
-	/* in use and of this shard: then it stays so while the lock is held */
-	if (test_bit(i, pc->pendings.used) && p->shard == shard &&
-	    pc->blocks.table[p->cblock].pending == i)
-		return p;
+	/*
+	 * In use, and of a block of this shard: then it stays so while the lock is held.
+	 * The block's own word counts: an object that is just being allocated for
+	 * another shard may show anything, but its block does not lie.
+	 */
+	if (test_bit(i, pc->pendings.used) && READ_ONCE(p->shard) == shard) {
+		const struct pc_block *blk = &pc->blocks.table[READ_ONCE(p->cblock)];
+
+		smp_rmb();
+		if (READ_ONCE(blk->pending) == i) {
+			smp_rmb();
+			if (pc_blocks_shard(pc_blocks_oblock(blk)) == shard)
+				return p;
+		}
+	}
 	spin_unlock_irqrestore(*lock, *flags);
 	return NULL;
 }

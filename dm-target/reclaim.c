@@ -11,6 +11,7 @@
 #include "reclaim.h"
 
 #define BATCH 64u
+#define STUCK_MS 50u	/* after a search that found nothing */
 
 static u32 nr_free(struct pc_cache *pc)
 {
@@ -34,8 +35,12 @@ static bool is_short(struct pc_cache *pc)
 
 void pc_reclaim_kick(struct pc_cache *pc)
 {
-	if (is_short(pc) && !READ_ONCE(pc->failed) && !READ_ONCE(pc->stop_background))
-		queue_work(pc->wq, &pc->reclaim_work);
+	if (!is_short(pc) || READ_ONCE(pc->failed) || READ_ONCE(pc->stop_background))
+		return;
+	/* each miss comes by, and each commit that a fruitless search asked for */
+	if (READ_ONCE(pc->reclaim_stuck) && time_before(jiffies, READ_ONCE(pc->reclaim_retry)))
+		return;
+	queue_work(pc->wq, &pc->reclaim_work);
 }
 
 pc_cblock_t pc_reclaim_alloc(struct pc_cache *pc)
@@ -147,6 +152,7 @@ static void reclaim_work(struct work_struct *work)
 	}
 	if (fruitless && !any) {
 		/* all dirty or in use: writeback first, which comes back here */
+		WRITE_ONCE(pc->reclaim_retry, jiffies + msecs_to_jiffies(STUCK_MS));
 		WRITE_ONCE(pc->reclaim_stuck, true);
 		pc_commit_kick(&pc->commit, PC_COMMIT_FULL);
 		return;

@@ -112,7 +112,8 @@ void pc_round_wait(struct pc_round *r, struct pc_round_wait *w, bool copies)
 
 	w->copies = copies;
 	spin_lock_irqsave(&r->lock, flags);
-	clean = is_clean(r) && !(copies && (r->running || atomic_read(&r->unflushed_copy)));
+	clean = r->gone ||
+		(is_clean(r) && !(copies && (r->running || atomic_read(&r->unflushed_copy))));
 	if (!clean) {
 		list_add_tail(&w->list, &r->next);
 		if (!r->running)
@@ -123,10 +124,20 @@ void pc_round_wait(struct pc_round *r, struct pc_round_wait *w, bool copies)
 		w->done(w, 0);
 }
 
+void pc_round_gone(struct pc_round *r)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&r->lock, flags);
+	r->gone = true;
+	spin_unlock_irqrestore(&r->lock, flags);
+}
+
 void pc_round_init(struct pc_round *r, struct block_device *bdev, struct workqueue_struct *wq)
 {
 	r->bdev = bdev;
 	r->wq = wq;
+	r->gone = false;
 	INIT_WORK(&r->work, round_work);
 	spin_lock_init(&r->lock);
 	INIT_LIST_HEAD(&r->now);

@@ -34,6 +34,7 @@ struct pc_round {
 
 	spinlock_t lock;		/* interrupts off; all that follows */
 	bool running;			/* a flush is in flight */
+	bool gone;			/* the device is, see pc_round_gone() */
 	bool had_user, had_copy;	/* what it covers */
 	struct list_head now;		/* who waits for it */
 	struct list_head next;		/* who looks after it */
@@ -48,6 +49,9 @@ void pc_round_init(struct pc_round *r, struct block_device *bdev, struct workque
  * durable: users' writes, and with copies also writeback's; perhaps at once.
  */
 void pc_round_wait(struct pc_round *r, struct pc_round_wait *w, bool copies);
+
+/* Nothing on the device is needed any more: from now on, all are told at once. */
+void pc_round_gone(struct pc_round *r);
 
 /* Nothing of users' writes lies there unflushed and none is being flushed. */
 bool pc_round_is_clean(struct pc_round *r);

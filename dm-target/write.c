@@ -54,7 +54,8 @@ static bool may_populate(struct pc_lookup *l, const struct pc_block *blk)
 	struct pc_cache *pc = l->pc;
 	struct pc_bio *pb = pc_bio(l->bio);
 
-	if (l->mode > PC_MODE_WRITETHROUGH || pb->idle_class || READ_ONCE(pc->failed))
+	if (l->mode > PC_MODE_WRITETHROUGH || pb->idle_class || READ_ONCE(pc->failed) ||
+	    READ_ONCE(pc->cache_losing))
 		return false;
 	if (l->mode == PC_MODE_WRITEBACK && is_over_limit(pc))
 		return false;
@@ -465,6 +466,8 @@ static int write_locked(struct pc_lookup *l, struct pc_both **b, bool no_pages)
 	struct plan w;
 	u16 kind;
 
+	if (READ_ONCE(pc->cache_losing) && l->mode == PC_MODE_WRITEBACK)
+		l->mode = PC_MODE_WRITETHROUGH;
 	if (!blk)
 		blk = admit(l);
 	if (!blk)
