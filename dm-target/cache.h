@@ -96,9 +96,10 @@ struct pc_cache {
 
 	/* durable half */
 	struct pc_metaio *metaio;
-	struct pc_metadata *md;
+	struct pc_metadata *md;		/* md_lock to change */
+	spinlock_t md_lock;
 	struct pc_commit commit;
-	bool failed;			/* metadata failed: READ_ONCE, never cleared */
+	bool failed;			/* metadata failed: READ_ONCE; until it is loaded anew */
 	bool loaded;			/* preresume, postsuspend */
 	bool use_hints;			/* of the load under way: the hints are this policy's */
 	bool running;			/* from resume to postsuspend: READ_ONCE */

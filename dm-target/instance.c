@@ -136,11 +136,19 @@ static int load_block(void *context, u32 cblock, const struct pc_entry *entry)
 	return 0;
 }
 
-/* Memory as before the first load: another instance has changed the metadata. */
+/*
+ * Memory as before the first load: another instance has changed the metadata, or a
+ * load ended half way. Nothing has changed where it fails.
+ */
 static int forget(struct pc_cache *pc)
 {
-	u32 nr = pc->pendings.nr, c;
+	struct pc_pendings fresh;
+	u32 c;
+	int r;
 
+	r = pc_pendings_init(&fresh, pc->pendings.nr);
+	if (r)
+		return r;
 	for (c = 0; c < pc->blocks.nr; c++) {
 		struct pc_block *blk = &pc->blocks.table[c];
 
@@ -159,7 +167,20 @@ static int forget(struct pc_cache *pc)
 	atomic_set(&pc->nr_must, 0);
 	atomic_set(&pc->nr_intents, 0);
 	pc_pendings_exit(&pc->pendings);
-	return pc_pendings_init(&pc->pendings, nr);
+	pc->pendings = fresh;
+	return 0;
+}
+
+/* status looks at it from another thread. Returns the old one. */
+static struct pc_metadata *exchange_metadata(struct pc_cache *pc, struct pc_metadata *md)
+{
+	struct pc_metadata *old;
+
+	spin_lock(&pc->md_lock);
+	old = pc->md;
+	pc->md = md;
+	spin_unlock(&pc->md_lock);
+	return old;
 }
 
 static int load(struct pc_cache *pc)
@@ -168,16 +189,22 @@ static int load(struct pc_cache *pc)
 	char why[PC_META_ERR_SIZE], name[PC_POLICY_NAME_SIZE];
 	const char *hints_name;
 	u32 hints_version;
+	struct pc_metadata *md;
 	int r;
 
-	if (pc->md)
-		pc_metadata_free(pc->md);
+	if (atomic_read(&pc->nr_resident) || pc->pendings.nr_free != pc->pendings.nr) {
+		r = forget(pc);
+		if (r)
+			return r;
+	}
+	pc_metadata_free(exchange_metadata(pc, NULL));
 	metadata_params(pc, &params);
-	pc->md = pc_metadata_open(pc->metaio, &params, &r, why);
-	if (!pc->md) {
+	md = pc_metadata_open(pc->metaio, &params, &r, why);
+	if (!md) {
 		DMERR("%s: metadata device %s: %s", pc->name, pc->metadata_dev->name, why);
 		return r;
 	}
+	exchange_metadata(pc, md);
 	pc_host_name(pc->policy, name);
 	pc_metadata_hints_of(pc->md, &hints_name, &hints_version);
 	pc->use_hints = !strcmp(hints_name, name) && hints_version == pc_host_version(pc->policy);
@@ -189,6 +216,11 @@ static int load(struct pc_cache *pc)
 	pc_blocks_rebuild_free(&pc->blocks);
 	pc_host_loaded(pc->policy);
 	pc_metadata_counters(pc->md, pc->base_counters);
+	/* what the metadata that this instance had before had led to */
+	WRITE_ONCE(pc->failed, false);
+	WRITE_ONCE(pc->cache_losing, false);
+	WRITE_ONCE(pc->cache_gone, false);
+	pc_round_gone(&pc->cache_round, false);
 	pc->loaded = true;
 	return 0;
 }
@@ -227,14 +259,13 @@ int pc_instance_start(struct pc_cache *pc)
 
 	if (pc->loaded) {
 		r = pc_metadata_changed(pc->md);
+		/* as it was: reads go on, nothing is written (rule 15) */
+		if (r <= 0 && READ_ONCE(pc->failed))
+			return 0;
 		if (r < 0)
 			return r;
-		if (r) {
+		if (r)
 			pc->loaded = false;
-			r = forget(pc);
-			if (r)
-				return r;
-		}
 	}
 	r = pc->loaded ? pc_metadata_reopen(pc->md) : load(pc);
 	if (r)

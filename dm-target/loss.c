@@ -76,7 +76,7 @@ static void loss_work(struct work_struct *work)
 		return;
 	}
 	WRITE_ONCE(pc->cache_gone, true);
-	pc_round_gone(&pc->cache_round);
+	pc_round_gone(&pc->cache_round, true);
 	DMERR("%s: the cache device %s is gone (%d errors in a row); nothing was dirty, the origin %s serves alone",
 	      pc->name, pc->cache_dev->name, ERRORS_IN_A_ROW, pc->origin_dev->name);
 	pc_wake_pool(pc);

@@ -124,12 +124,12 @@ void pc_round_wait(struct pc_round *r, struct pc_round_wait *w, bool copies)
 		w->done(w, 0);
 }
 
-void pc_round_gone(struct pc_round *r)
+void pc_round_gone(struct pc_round *r, bool gone)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&r->lock, flags);
-	r->gone = true;
+	r->gone = gone;
 	spin_unlock_irqrestore(&r->lock, flags);
 }
 

@@ -50,8 +50,8 @@ void pc_round_init(struct pc_round *r, struct block_device *bdev, struct workque
  */
 void pc_round_wait(struct pc_round *r, struct pc_round_wait *w, bool copies);
 
-/* Nothing on the device is needed any more: from now on, all are told at once. */
-void pc_round_gone(struct pc_round *r);
+/* gone: nothing on the device is needed any more, from now on all are told at once. */
+void pc_round_gone(struct pc_round *r, bool gone);
 
 /* Nothing of users' writes lies there unflushed and none is being flushed. */
 bool pc_round_is_clean(struct pc_round *r);

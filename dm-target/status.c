@@ -71,26 +71,47 @@ static unsigned int emit_features(struct pc_cache *pc, char *result, unsigned in
 	return sz;
 }
 
+struct metadata_view {
+	u64 used, total;
+	size_t memory;
+	bool needs_check;
+};
+
+/* All zero where none is open. Under its lock: a resume may open another one. */
+static struct metadata_view view_metadata(struct pc_cache *pc)
+{
+	struct metadata_view v = {};
+
+	spin_lock(&pc->md_lock);
+	if (pc->md) {
+		pc_metadata_usage(pc->md, &v.used, &v.total);
+		v.memory = pc_metadata_memory(pc->md);
+		v.needs_check = pc_metadata_needs_check(pc->md);
+	}
+	spin_unlock(&pc->md_lock);
+	return v;
+}
+
 static void emit_status(struct pc_cache *pc, char *result, unsigned int maxlen)
 {
 	char words[PC_POLICY_EMIT_SIZE], name[PC_POLICY_NAME_SIZE];
 	const struct pc_tunables *t = &pc->tunables;
-	u64 c[PC_NR_COUNTERS], used = 0, total = 0;
+	struct metadata_view md;
+	u64 c[PC_NR_COUNTERS];
 	unsigned int sz = 0, n, dirty, resident;
 
 	if (READ_ONCE(pc->cache_gone)) {
 		DMEMIT("Fail");
 		return;
 	}
-	if (pc->md)
-		pc_metadata_usage(pc->md, &used, &total);
+	md = view_metadata(pc);
 	pc_status_counters(pc, c);
 	/* in this order, since blocks become resident and dirty while one looks */
 	dirty = atomic_read_acquire(&pc->nr_dirty);
 	resident = atomic_read(&pc->nr_resident);
 	dirty = min(dirty, resident);
-	DMEMIT("%u %llu/%llu %u %u/%u ", PC_META_BLOCK_SECTORS, (unsigned long long)used,
-	       (unsigned long long)total, pc->block_sectors, resident,
+	DMEMIT("%u %llu/%llu %u %u/%u ", PC_META_BLOCK_SECTORS, (unsigned long long)md.used,
+	       (unsigned long long)md.total, pc->block_sectors, resident,
 	       pc->blocks.nr);
 	DMEMIT("%llu %llu %llu %llu %llu %llu %u ",
 	       (unsigned long long)c[PC_COUNT_READ_HIT], (unsigned long long)c[PC_COUNT_READ_MISS],
@@ -107,8 +128,7 @@ static void emit_status(struct pc_cache *pc, char *result, unsigned int maxlen)
 	if (n)
 		DMEMIT("%s ", words);
 	DMEMIT("%s ", READ_ONCE(pc->failed) ? "ro" : "rw");
-	DMEMIT("%s", READ_ONCE(pc->failed) || (pc->md && pc_metadata_needs_check(pc->md)) ?
-	       "needs_check" : "-");
+	DMEMIT("%s", READ_ONCE(pc->failed) || md.needs_check ? "needs_check" : "-");
 }
 
 static void emit_table(struct pc_cache *pc, char *result, unsigned int maxlen)
@@ -210,7 +230,7 @@ void pc_status_stats(struct pc_cache *pc, char *result, unsigned int maxlen)
 	       pc_fill_window(pc), (unsigned long long)pc_fill_seek_ns(pc));
 	DMEMIT("memory_core %zu\nmemory_pending %zu\nmemory_policy %zu\nmemory_metadata %zu\nmemory_pages %zu\nmemory_writeback %zu\n",
 	       core + maps, pc_pendings_memory(&pc->pendings), pc_host_policy_memory(pc->policy),
-	       pc->md ? pc_metadata_memory(pc->md) : 0, pc_pages_memory(pc->pages),
+	       view_metadata(pc).memory, pc_pages_memory(pc->pages),
 	       pc_writeback_memory(pc));
 }
 

@@ -148,11 +148,11 @@ static int apply_defaults(struct pc_cache *pc, const char *policy, char *err)
 static void destroy(struct pc_cache *pc)
 {
 	pc_instance_remove(pc);
-	if (pc->wq) {
+	/* made last of those that have a work on pc->wq: the others are set up as well */
+	if (pc->writeback) {
 		cancel_delayed_work_sync(&pc->tick_work);
 		cancel_delayed_work_sync(&pc->intent_work);
-		if (pc->writeback)
-			pc_writeback_stop(pc);
+		pc_writeback_stop(pc);
 	}
 	pc_discard_exit(pc);
 	pc_flush_exit(pc);
@@ -198,6 +198,7 @@ static int init_core(struct pc_cache *pc, u32 nr_cblocks)
 		spin_lock_init(&pc->shards[i].lock);
 	spin_lock_init(&pc->free_lock);
 	spin_lock_init(&pc->pool_lock);
+	spin_lock_init(&pc->md_lock);
 	init_waitqueue_head(&pc->background_wait);
 	r = pc_blocks_init(&pc->blocks, nr_cblocks, pc->block_sectors, sub, pc->ti->len);
 	if (!r)
@@ -419,15 +420,19 @@ static void polycache_postsuspend(struct dm_target *ti)
 	WRITE_ONCE(pc->running, false);
 	mutex_unlock(&pc->message_lock);
 	cancel_delayed_work_sync(&pc->tick_work);
-	wait_event(pc->background_wait, !atomic_read(&pc->nr_background));
+	/* a work that was past its look at stop_background may have started something */
+	flush_workqueue(pc->wq);
+	pc_background_wait(pc);
 	pc_writeback_stop(pc);
 	cancel_work_sync(&pc->reclaim_work);
 	cancel_work_sync(&pc->after_work);
+	cancel_delayed_work_sync(&pc->intent_work);
+	/* it writes the superblock, as the following does */
+	cancel_work_sync(&pc->loss_work);
 	flush_workqueue(pc->flush_wq);
 	flush_workqueue(pc->discard_wq);
 	pc_instance_close(pc);
 	cancel_delayed_work_sync(&pc->intent_work);
-	cancel_work_sync(&pc->loss_work);
 	pc_instance_cease_writer(pc);
 	memalloc_noio_restore(noio);
 }
