@@ -396,7 +396,7 @@ drop_pages()
 # dm_dev NAME: the kernel's name, dm-0; dm_inflight NAME: reads and writes under way
 dm_dev()
 {
-	basename "$(readlink -f "/dev/mapper/$1")"
+	dmsetup info -c --noheadings -o blkdevname "$1"
 }
 
 dm_inflight()

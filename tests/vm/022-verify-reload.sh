@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Suspends and table reloads, with another mode and policy each, while data is written
+# and verified: no data is lost, the cache stays warm, the metadata is clean each time.
+# timeout: 600
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=verify.sh
+. "$(dirname "$0")/verify.sh"
+
+# nodes by dmsetup: the loops would wait for udev two hundred times
+export DM_DISABLE_UDEV=1
+ROUNDS=${ROUNDS:-100}
+
+load_modules
+make_rig 6 14
+exec 2> >(sed '/^Udev is running/d' >&2)
+pc_create c "${rig[@]}" 128 writeback lru
+fio_verify load 3500k /dev/mapper/c --serialize_overlap=1 --time_based --runtime=3000 &
+job=$!
+used_enough() { [ "$(pc_status_field c used)" -ge 60 ]; }
+ok "the cache fills" poll 60 used_enough
+
+modes=(writethrough writeback writearound writeback writeback writethrough)
+policies=(lru cleaner lru)
+bad=0 least=1000000 start=$SECONDS
+for ((n = 0; n < ROUNDS; n++)); do
+	# suspend alone, without flush every other time
+	flags=
+	[ $((n % 2)) = 0 ] || flags=--noflush
+	# shellcheck disable=SC2086
+	dmsetup suspend $flags c && dmsetup resume c || bad=$((bad + 1))
+	before=$(pc_status_field c used)
+	pc_reload c "${rig[@]}" 128 "${modes[n % 6]}" "${policies[n % 3]}" || bad=$((bad + 1))
+	used=$(pc_status_field c used)
+	# a moment of I/O lies between the two looks
+	[ "$used" -ge $((before * 3 / 4)) ] || diag "round $n: $before blocks, then $used"
+	[ "$used" -ge "$least" ] || least=$used
+done
+diag "$ROUNDS rounds of suspend and reload in $((SECONDS - start)) s; at least $least blocks used"
+is $bad 0 "every suspend, reload and resume works"
+cmp_ok "$least" ">=" 50 "the cache stays warm"
+status=0
+stop_fio $job load.out || status=$?
+fio_passed "fio verifies over suspends and reloads" load.out $status
+check_clean c "after reloads"
+is "$(kmsg | grep -cE 'could not be made durable|clean shutdown failed|recover' || :)" 0 \
+	"every stop was a clean one"
+
+# warm: what was cached is, to the block, after a reload without load
+before=$(pc_status_field c used)
+pc_reload c "${rig[@]}" 128 writethrough lru
+is "$(pc_status_field c used)" "$before" "a reload keeps every block"
+pc_remove c
+pc_create c "${rig[@]}" 128 writethrough lru
+is "$(pc_status_field c used)" "$before" "so does a new start"
