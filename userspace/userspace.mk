@@ -37,6 +37,7 @@ fuzz_sources := $(wildcard $(T:%=tests/fuzz/fuzz-%.c))
 
 san_objects := $(sources:%.c=$(BUILD)/san/%.o) $(helpers:%.c=$(BUILD)/san/%.o)
 fuzz_objects := $(sources:%.c=$(BUILD)/fuzz/%.o)
+command_sources := $(wildcard userspace/polycache*.c)
 unit_programs := $(unit_sources:tests/unit/%.c=$(BUILD)/%)
 fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
 
@@ -44,15 +45,17 @@ fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1) $(2)")
 
+command_libs := -ldevmapper -ljson-c
+
 .PHONY: tools unit fuzz clean unit-programs
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-tools:
+tools: $(BUILD)/polycache
 
 unit-programs: $(unit_programs)
 
-unit: $(unit_programs)
+unit: $(unit_programs) $(BUILD)/polycache-san
 	@PC_SEED="$(or $(SEED),$(PC_SEED))" sh tests/unit/run.sh $(unit_programs)
 
 fuzz: $(fuzz_programs)
@@ -74,6 +77,11 @@ $(BUILD)/san/%.o: %.c
 	$(call say,CC  ,$<)
 	$(Q)$(CC) $(CFLAGS_ALL) $(SAN) $(CFLAGS) -c -o $@ $<
 
+$(BUILD)/tool/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC  ,$<)
+	$(Q)$(CC) $(CFLAGS_ALL) -O2 $(CFLAGS) -c -o $@ $<
+
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)
@@ -82,6 +90,15 @@ $(BUILD)/fuzz/%.o: %.c
 $(unit_programs): $(BUILD)/test-%: $(BUILD)/san/tests/unit/test-%.o $(san_objects)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka
+
+# the command, and for test-command the same under sanitizers
+$(BUILD)/polycache: $(sources:%.c=$(BUILD)/tool/%.o) $(command_sources:%.c=$(BUILD)/tool/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(command_libs)
+
+$(BUILD)/polycache-san: $(sources:%.c=$(BUILD)/san/%.o) $(command_sources:%.c=$(BUILD)/san/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(command_libs)
 
 $(fuzz_programs): $(BUILD)/fuzz-%: $(BUILD)/fuzz/tests/fuzz/fuzz-%.o $(fuzz_objects)
 	$(call say,LINK,$@)
