@@ -106,7 +106,9 @@ static void make_base(u8 *image, bool crashed)
 	md = start(&f, &s);
 	BUG_ON(!md);
 	for (u32 i = 0; i < ARRAY_SIZE(records); i++) {
-		records[i] = (struct pc_record){ i * 5 % NR, { .oblock = i, .flags = PC_ENTRY_MAPPED } };
+		records[i] = (struct pc_record){
+			i * 5 % NR, { .oblock = i, .flags = PC_ENTRY_MAPPED },
+		};
 		records[i].entry.valid = covered(i) & (i * 0x35 | 1);
 		records[i].entry.dirty = records[i].entry.valid & i;
 		if (i % 7 == 0 && crashed)

@@ -100,7 +100,9 @@ static void random_state(struct model *m, struct unit_random *r, struct pc_entry
 
 	e->valid = random_mask(r) & model_covered(&m->params, e->oblock);
 	e->dirty = random_mask(r) & e->valid;
-	e->flags = PC_ENTRY_MAPPED | (unit_random_one_in(r, 2) ? intents[unit_random_below(r, 3)] : 0);
+	e->flags = PC_ENTRY_MAPPED;
+	if (unit_random_one_in(r, 2))
+		e->flags |= intents[unit_random_below(r, 3)];
 }
 
 void model_change(struct model *m, struct unit_random *r, struct pc_record *record)
@@ -277,7 +279,7 @@ void model_load(const struct model *m, struct pc_metadata *md, bool hints)
 		const struct pc_entry *want = &m->entries[c], *got = &entries[c];
 
 		if (!entry_equal(want, got))
-			fail_msg("block %u: want %llu %llx/%llx flags %x, got %llu %llx/%llx flags %x",
+			fail_msg("block %u: want %llu %llx/%llx %x, got %llu %llx/%llx %x",
 				 c, want->oblock, want->valid, want->dirty, want->flags,
 				 got->oblock, got->valid, got->dirty, got->flags);
 		if (hints && (want->flags & PC_ENTRY_MAPPED))

@@ -101,8 +101,10 @@ static void test_resize_refuses_to_lose_dirty(void **state)
 static void test_resize_counts_intents_as_dirty(void **state)
 {
 	static const struct pc_record records[] = {
-		{ 190, { .flags = PC_ENTRY_MAPPED | PC_ENTRY_INTENT_CACHE, .oblock = 5, .valid = 3 } },
-		{ 195, { .flags = PC_ENTRY_MAPPED | PC_ENTRY_INTENT_ORIGIN, .oblock = 6, .valid = 3 } },
+		{ 190, { .flags = PC_ENTRY_MAPPED | PC_ENTRY_INTENT_CACHE,
+			 .oblock = 5, .valid = 3 } },
+		{ 195, { .flags = PC_ENTRY_MAPPED | PC_ENTRY_INTENT_ORIGIN,
+			 .oblock = 6, .valid = 3 } },
 	};
 	struct fixture x;
 
@@ -134,15 +136,17 @@ static void test_resize_random(void **state)
 		struct fixture x;
 		struct pc_metadata *md;
 
-		make(&x, 100 + i, 1 + unit_random_below(&(struct unit_random){ i }, 999), BLOCK * 3000);
+		make(&x, 100 + i, 1 + unit_random_below(&(struct unit_random){ i }, 999),
+		     BLOCK * 3000);
 		for (int step = 0; step < 6; step++) {
-			u32 nr = 1 + unit_random_below(&x.r, 999);
+			u32 n, nr = 1 + unit_random_below(&x.r, 999);
 			u64 origin = BLOCK * 2000ull + unit_random_below(&x.r, BLOCK * 2000);
 			bool clean = unit_random_one_in(&x.r, 2);
 
 			md = model_open(&x.m, &x.f);
 			model_load(&x.m, md, false);
-			assert_int_equal(model_commit(&x.m, &x.r, md, unit_random_below(&x.r, 500)), 0);
+			n = unit_random_below(&x.r, 500);
+			assert_int_equal(model_commit(&x.m, &x.r, md, n), 0);
 			if (clean)
 				model_close(&x.m, md);
 			pc_metadata_free(md);
