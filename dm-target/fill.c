@@ -10,6 +10,7 @@
  */
 #include <linux/slab.h>
 
+#include "broken.h"
 #include "cache.h"
 #include "fill.h"
 #include "loss.h"
@@ -170,6 +171,8 @@ bool pc_fill_claim(struct pc_cache *pc, struct pc_block *blk, u32 first, u32 las
 	if (!p || blk->holds >= PC_MAX_IN_FLIGHT)
 		return false;
 	p->busy |= pc_mask(first, last);
+	if (PC_BREAK_RULE3)
+		blk->valid |= pc_mask(first, last);
 	blk->holds++;
 	return true;
 }

@@ -11,7 +11,13 @@
 
 #include "intent.h"
 
-#define SWEEP_MS 20000
+/* The variants of tests hurry. */
+#ifndef PC_INTENT_SWEEP_MS
+#define PC_INTENT_SWEEP_MS 20000
+#endif
+#ifndef PC_INTENTS_MIN
+#define PC_INTENTS_MIN 1024u
+#endif
 
 bool pc_intent_has_room(struct pc_cache *pc)
 {
@@ -25,7 +31,7 @@ void pc_intent_changes(struct pc_cache *pc, u32 cblock, u16 before, u16 after)
 	if (after) {
 		set_bit(cblock, pc->intent_map);
 		if (atomic_inc_return(&pc->nr_intents) == 1)
-			queue_delayed_work(pc->wq, &pc->intent_work, msecs_to_jiffies(SWEEP_MS));
+			queue_delayed_work(pc->wq, &pc->intent_work, msecs_to_jiffies(PC_INTENT_SWEEP_MS));
 	} else {
 		clear_bit(cblock, pc->intent_map);
 		atomic_dec(&pc->nr_intents);
@@ -152,13 +158,13 @@ static void intent_work(struct work_struct *work)
 	else if (sweep(pc, AGE))
 		pc_commit_schedule(&pc->commit);
 	if (atomic_read(&pc->nr_intents))
-		queue_delayed_work(pc->wq, &pc->intent_work, msecs_to_jiffies(SWEEP_MS));
+		queue_delayed_work(pc->wq, &pc->intent_work, msecs_to_jiffies(PC_INTENT_SWEEP_MS));
 }
 
 int pc_intent_init(struct pc_cache *pc)
 {
 	INIT_DELAYED_WORK(&pc->intent_work, intent_work);
-	pc->max_intents = max(1024u, pc->blocks.nr / 64);
+	pc->max_intents = max(PC_INTENTS_MIN, pc->blocks.nr / 64);
 	pc->intent_map = vzalloc(BITS_TO_LONGS(pc->blocks.nr) * sizeof(long));
 	return pc->intent_map ? 0 : -ENOMEM;
 }

@@ -19,6 +19,7 @@
 #include <asm/byteorder.h>
 
 #include "entry.h"
+#include "broken.h"
 #include "journal.h"
 #include "ondisk.h"
 
@@ -115,6 +116,7 @@ static void encode_block(const struct pc_journal *j, u32 index, bool end, u32 tr
 int pc_journal_append(struct pc_journal *j, const struct pc_record *records, u32 n)
 {
 	u32 nr = pc_journal_blocks_of(n);
+	u32 end_flags = PC_BREAK_SERIAL ? 0 : PC_META_PREFLUSH | PC_META_FUA;
 	u32 crc = PC_CRC_SEED;
 	u32 i;
 	int err;
@@ -127,8 +129,7 @@ int pc_journal_append(struct pc_journal *j, const struct pc_record *records, u32
 	}
 	err = write_blocks(j, j->head, 0, nr - 1, 0);
 	if (!err)
-		err = write_blocks(j, j->head + nr - 1, nr - 1, 1,
-				   PC_META_PREFLUSH | PC_META_FUA);
+		err = write_blocks(j, j->head + nr - 1, nr - 1, 1, end_flags);
 	if (err)
 		return err;
 	j->head += nr;

@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
+#include "broken.h"
 #include "pending.h"
 
 int pc_pendings_init(struct pc_pendings *ps, u32 nr)
@@ -120,7 +121,7 @@ static void members(const struct pc_block *blk, const struct pc_pending *p,
 		return;
 	}
 	set[0] = &p->disk;
-	if (p->flags & PC_PENDING_COMPOSED)
+	if (!PC_BREAK_RULE10 && (p->flags & PC_PENDING_COMPOSED))
 		set[1] = &p->next;
 }
 
@@ -188,7 +189,7 @@ u64 pc_disk_denies_cache_write(const struct pc_block *blk, const struct pc_pendi
 	members(blk, p, &own, set);
 	FOR_EACH_MEMBER(m, n, set)
 		denied |= m->valid & ~cache_wins(m);
-	return denied;
+	return PC_BREAK_RULE9 ? 0 : denied;
 }
 
 /* Both copies: either one may win, but one must, or a cut leaves them unequal. */
@@ -203,7 +204,7 @@ u64 pc_disk_denies_both_write(const struct pc_block *blk, const struct pc_pendin
 	FOR_EACH_MEMBER(m, n, set)
 		if (!(m->flags & PC_BLOCK_INTENTS))
 			denied |= m->valid & ~m->dirty;
-	return denied;
+	return PC_BREAK_RULE9 ? 0 : denied;
 }
 
 /* The origin alone: no record may give the cache copy to a reader after a cut. */

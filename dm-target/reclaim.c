@@ -7,6 +7,7 @@
  * and nothing is demoted. Nobody waits here: an allocation that finds the list
  * empty bypasses and asks for more.
  */
+#include "broken.h"
 #include "cache.h"
 #include "reclaim.h"
 
@@ -89,6 +90,8 @@ bool pc_reclaim_demote(struct pc_cache *pc, struct pc_block *blk, bool with_flus
 	p->flags &= ~PC_PENDING_CLEAR;
 	blk->valid = 0;
 	atomic_inc(&pc->nr_demoting);
+	if (PC_BREAK_RULE8)
+		pc_reclaim_finish(pc, blk, p);
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "broken.h"
 #include "cache.h"
 #include "discard.h"
 #include "endio.h"
@@ -513,6 +514,12 @@ static void polycache_io_hints(struct dm_target *ti, struct queue_limits *limits
 static struct target_type polycache_target = POLYCACHE_TARGET("polycache", VERSION(0, 1, 0));
 /* LVM asks for 1.3, and for 1.10 to use metadata2; the kernel's own is 2.3 */
 static struct target_type cache_target = POLYCACHE_TARGET("cache", VERSION(2, 3, 0));
+
+#ifdef PC_BREAKABLE
+unsigned int pc_broken;
+module_param_named(broken, pc_broken, uint, 0644);
+MODULE_PARM_DESC(broken, "rules to break, a bit each (broken.h); for tests of the tests");
+#endif
 
 static int __init polycache_init(void)
 {

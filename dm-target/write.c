@@ -10,6 +10,7 @@
  */
 #include <linux/slab.h>
 
+#include "broken.h"
 #include "cache.h"
 #include "flush.h"
 #include "intent.h"
@@ -384,6 +385,8 @@ static void submit_both(struct pc_lookup *l, struct pc_both *b)
 	b->clones[1]->bi_iter.bi_sector = pb->iter.bi_sector;
 	WRITE_ONCE(pc->last_user_origin, jiffies);
 	submit_bio_noacct(b->clones[0]);
+	if (PC_BREAK_RULE18)
+		pc_pages_from_bio(b->pages, l->bio, l->bio->bi_iter);
 	/* the dm bio is accounted with the one that decides its result */
 	dm_submit_bio_remap(l->bio, b->clones[1]);
 }

@@ -16,6 +16,7 @@
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
 
+#include "broken.h"
 #include "cache.h"
 #include "pages.h"
 #include "reclaim.h"
@@ -99,7 +100,7 @@ static void finish_block(struct pc_copy *c, const struct seg *s, u64 taken)
 
 	spin_lock_irqsave(lock, flags);
 	p = pc_pending_of(&pc->pendings, blk);
-	done = taken & ~p->touched;
+	done = PC_BREAK_RULE11 ? taken : taken & ~p->touched;
 	if (taken & p->touched) {
 		blk->flags |= PC_BLOCK_RETOUCHED;
 		pc_count(pc, PC_STAT_TOUCHED);

@@ -45,6 +45,7 @@ LAYERS = [
     ("S", "ondisk"),                        # the format
     ("S", "metaio"),                        # read, write, flush of metadata
     ("S", "policy", "block-types"),         # contract of policies
+    ("S", "broken"),                        # rules broken on purpose, never in the product
     ("K", "compat"),                        # differences between kernels
 ]
 
