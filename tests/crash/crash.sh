@@ -4,15 +4,15 @@
 # Sourced by the tests that cut the power: three simulated disks with volatile write
 # caches in one power domain, and the program that does it (tests/crash/torture.c).
 
-torture=$PC_SRC/build/bin/torture
+torture=$(command -v torture || echo /none)
 
 # crash_disks [ORIGIN-MIB CACHE-MIB META-KIB]: pmeta, pcache, porigin, and the modules.
 # udev looks on: what it does on each of thousands of devices would be most of the time.
 crash_disks()
 {
-	local origin=${1:-12} cache=${2:-4} meta=${3:-1024}
+	local origin=${1:-8} cache=${2:-3} meta=${3:-1024}
 
-	[ -x "$torture" ] || bail "no $torture: make vm-modules"
+	[ -x "$torture" ] || bail "no torture: make vm-modules"
 	load_modules
 	make_brd 3 $((origin * 1024))
 	crash_disk pmeta /dev/ram0 $((meta * 2))

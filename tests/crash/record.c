@@ -33,6 +33,8 @@ struct sector {
 	uint32_t low;		/* lowest number in flight, where there is any */
 	uint32_t in_flight;
 	uint32_t base;		/* hash of the contents when last pinned */
+	uint32_t base_number;	/* for messages */
+	uint32_t origin_number;
 };
 
 /* For the reader of a failure: all operations since long ago, by number. */
@@ -216,6 +218,26 @@ void record_flush_ack(const void *snapshot)
 	pthread_mutex_unlock(&lock);
 }
 
+static uint32_t shown[MAX_SHOWN], nr_shown;
+
+void record_note_origin(const void *buf)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_sectors; i++)
+		table[i].origin_number = number_of((const char *)buf + (size_t)i * SECTOR, i);
+}
+
+void record_explain_origin(const void *buf)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_shown && i < MAX_SHOWN; i++)
+		printf("# sector %u: the origin holds number %u, when pinned %u\n", shown[i],
+		       number_of((const char *)buf + (size_t)shown[i] * SECTOR, shown[i]),
+		       table[shown[i]].origin_number);
+}
+
 /* Is this right for a sector of which contents below low are impossible? */
 static bool is_right(uint32_t sector, uint32_t low, const void *data)
 {
@@ -241,8 +263,9 @@ static void explain(uint32_t sector, uint32_t low, const void *data, const char 
 	const struct sector *s = &table[sector];
 	uint32_t number = number_of(data, sector), n;
 	const struct content *c = data;
-	int shown = 0;
+	int lines = 0;
 
+	shown[nr_shown++ % MAX_SHOWN] = sector;
 	printf("# %s: sector %u (4 KiB %u) holds ", when, sector, sector / 8);
 	if (hash_of(data) == s->base)
 		printf("its base%s", low > epoch ? ", too old" : "");
@@ -252,9 +275,9 @@ static void explain(uint32_t sector, uint32_t low, const void *data, const char 
 		printf("number %u of sector %u", c->number, c->sector);
 	else
 		printf("foreign data %016llx", *(unsigned long long *)data);
-	printf("; not below %u, last issued %u, last discard %u, base before %u, last flush %llu us\n",
-	       low, s->last, s->discard, epoch, (unsigned long long)flushed_us);
-	for (n = counter; n && counter - n < LOG_SIZE && shown < 12; n--) {
+	printf("; not below %u, last issued %u, last discard %u, base %u before %u, last flush %llu us\n",
+	       low, s->last, s->discard, s->base_number, epoch, (unsigned long long)flushed_us);
+	for (n = counter; n && counter - n < LOG_SIZE && lines < 6; n--) {
 		const struct logged *l = &op_log[n % LOG_SIZE];
 
 		if (l->number != n || sector < l->start || sector - l->start >= l->sectors)
@@ -262,7 +285,7 @@ static void explain(uint32_t sector, uint32_t low, const void *data, const char 
 		printf("#   number %u %c sectors %u+%u issued %llu acked %llu\n", n, l->what,
 		       l->start, l->sectors, (unsigned long long)l->issued_us,
 		       (unsigned long long)l->acked_us);
-		shown++;
+		lines++;
 	}
 }
 
@@ -289,6 +312,9 @@ int record_read_check(uint32_t start, uint32_t sectors, const uint32_t *low, con
 			continue;
 		if (bad++ < MAX_SHOWN)
 			explain(start + i, low[i], data, "while running");
+		/* a buffer must not change once the read has ended */
+		if (is_right(start + i, low[i], data))
+			printf("# sector %u arrived after the read had ended\n", start + i);
 	}
 	pthread_mutex_unlock(&lock);
 	return bad;
@@ -316,7 +342,7 @@ void record_stop(void)
 
 int record_check(uint32_t start, uint32_t sectors, const void *buf, const char *when)
 {
-	uint32_t i;
+	uint32_t i, last_bad = sectors;
 	int bad = 0;
 
 	for (i = 0; i < sectors; i++) {
@@ -324,8 +350,11 @@ int record_check(uint32_t start, uint32_t sectors, const void *buf, const char *
 		const struct sector *s = &table[start + i];
 
 		if (!is_right(start + i, s->floor, data)) {
-			if (bad++ < MAX_SHOWN)
+			/* the first of each run */
+			if (last_bad != i - 1 && nr_shown < MAX_SHOWN)
 				explain(start + i, s->floor, data, when);
+			last_bad = i;
+			bad++;
 		} else if (s->last > epoch) {
 			if (number_of(data, start + i) == s->last)
 				nr_kept++;
@@ -343,6 +372,7 @@ void record_pin(const void *buf)
 	epoch = counter;
 	for (i = 0; i < nr_sectors; i++) {
 		table[i].base = hash_of((const char *)buf + (size_t)i * SECTOR);
+		table[i].base_number = number_of((const char *)buf + (size_t)i * SECTOR, i);
 		table[i].live = table[i].floor = 0;
 	}
 }

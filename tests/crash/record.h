@@ -53,6 +53,9 @@ void record_cut(void);
 void record_stop(void);
 /* Checks what was read after a recovery; number of bad sectors, the first ones printed. */
 int record_check(uint32_t start, uint32_t sectors, const void *buf, const char *when);
+/* For messages: what the raw origin held when all was pinned, and what it holds now. */
+void record_note_origin(const void *buf);
+void record_explain_origin(const void *buf);
 /* All of the device was read and checked: from now on it holds this. buf: all of it. */
 void record_pin(const void *buf);
 /* Sectors with a version newer than the base in the last check, and lost ones. */

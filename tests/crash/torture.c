@@ -61,8 +61,8 @@ static struct {
 	unsigned int verbose;
 } opt = {
 	.meta = "pmeta", .cache = "pcache", .origin = "porigin",
-	.cuts = 200, .seed = 1, .threads = 6, .min_ms = 10, .max_ms = 250, .mode = -1,
-	.discards = 2, .messages = 1, .demote = 3, .life = 20, .dsync = 8, .flushes = 6,
+	.cuts = 200, .seed = 1, .threads = 6, .min_ms = 10, .max_ms = 150, .mode = -1,
+	.discards = 2, .messages = 1, .demote = 6, .life = 20, .dsync = 8, .flushes = 6,
 	.slow = 30,
 };
 
@@ -88,6 +88,17 @@ static double seconds(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* Where the time goes */
+static double spent_load, spent_cut, spent_verify, spent_demote, last_time;
+
+static void spend(double *on)
+{
+	double now = seconds();
+
+	*on += now - last_time;
+	last_time = now;
 }
 
 static void say(const char *format, ...)
@@ -218,6 +229,8 @@ static void start(void)
 	policy = below(8) ? "lru" : "cleaner";
 	pick_keys();
 	err = create(m);
+	if (opt.verbose)
+		say("starts in %s: %d", mode_names[m], err);
 	if (err == -EINVAL && m == PASSTHROUGH)
 		err = create(WRITETHROUGH);
 	if (err) {
@@ -267,10 +280,14 @@ static void some_message(void)
 	case 6:
 		table_of(params, sizeof(params), below(2));
 		must(dm_reload(NAME, len, "polycache", params), "reload");
+		if (opt.verbose)
+			say("reload %s", params);
 		break;
 	default:
 		must(dm_suspend(NAME), "suspend");
 		must(dm_resume(NAME), "resume");
+		if (opt.verbose)
+			say("suspended and resumed");
 		break;
 	}
 }
@@ -307,6 +324,15 @@ static void compare(const char *when)
 	}
 }
 
+/* For the reader of a failure: where what is wrong came from. */
+static void read_origin(char *buf)
+{
+	char raw[80];
+
+	snprintf(raw, sizeof(raw), "/dev/mapper/%s", opt.origin);
+	read_all(raw, buf);
+}
+
 static void verify(void)
 {
 	uint32_t kept, lost;
@@ -318,7 +344,13 @@ static void verify(void)
 	bad = record_check(0, len, contents, "after the recovery");
 	if (bad) {
 		say("%d sectors are wrong", bad);
+		read_origin(again);
+		record_explain_origin(again);
 		wrong("data after a power cut");
+	}
+	if (opt.verbose) {
+		read_origin(again);
+		record_note_origin(again);
 	}
 	record_counts(&kept, &lost);
 	total_kept += kept;
@@ -341,7 +373,7 @@ static void wait_clean(void)
 /* Written back, demoted: the same data, from the device and from the raw origin. */
 static void demote_all(void)
 {
-	char node[64], raw[80];
+	char node[64];
 	double end = seconds() + 30;
 
 	dm_node(NAME, node, sizeof(node));
@@ -360,8 +392,7 @@ static void demote_all(void)
 	read_all(node, again);
 	compare("demoted");
 	must(dm_remove(NAME), "remove");
-	snprintf(raw, sizeof(raw), "/dev/mapper/%s", opt.origin);
-	read_all(raw, again);
+	read_origin(again);
 	compare("on the raw origin");
 	total_demoted++;
 	start();
@@ -488,12 +519,15 @@ static void one_round(void)
 	load_random(&rnd);
 	if (round_nr == opt.first || !(round_nr % opt.life))
 		new_life(round_nr == opt.first);
+	last_time = seconds();
 	set_disks();
 	run_load();
+	spend(&spent_load);
 	if (!below(12))
 		clean_stop();
 	else
 		cut();
+	spend(&spent_cut);
 	if (atomic_load(&counts.bad))
 		wrong("data read while running");
 	if (opt.verbose)
@@ -502,8 +536,10 @@ static void one_round(void)
 	if (!below(8))
 		return;
 	verify();
+	spend(&spent_verify);
 	if (opt.demote && !below(opt.demote))
 		demote_all();
+	spend(&spent_demote);
 }
 
 /* --- start -------------------------------------------------------------------- */
@@ -609,6 +645,8 @@ int main(int argc, char **argv)
 	       (seconds() - began) * 1e3 / opt.cuts, atomic_load(&counts.writes),
 	       atomic_load(&counts.reads), atomic_load(&counts.flushes),
 	       atomic_load(&counts.discards));
+	printf("seconds of load %.1f, cut and restart %.1f, verify %.1f, demote %.1f\n",
+	       spent_load, spent_cut, spent_verify, spent_demote);
 	printf("kept %lu lost %lu dirty_after %lu demoted %lu clean_stops %lu\n", total_kept,
 	       total_lost, total_dirty, total_demoted, total_clean_stops);
 	record_free();
