@@ -47,6 +47,9 @@ static void finish_cycle(struct pc_commit *c)
 		WRITE_ONCE(c->not_before, jiffies);
 	WRITE_ONCE(c->runs_done, c->runs_begun);
 	wake_up_all(&c->wait);
+	/* all are served: now, or the next one who waits would wait for it as well */
+	if (!pc_metadata_failed(c->md) && pc_metadata_checkpoint_due(c->md))
+		pc_metadata_checkpoint(c->md);
 }
 
 /* The timed full cycle that wanted holds: is it time? If not, it stays wanted. */
