@@ -6,18 +6,34 @@
 
 torture=$(command -v torture || echo /none)
 
-# crash_disks [ORIGIN-MIB CACHE-MIB META-KIB]: pmeta, pcache, porigin, and the modules.
-# udev looks on: what it does on each of thousands of devices would be most of the time.
+# crash_disks: the modules, and the disks pmeta, pcache, porigin. udev looks on: what
+# it does on each of thousands of devices would be most of the time.
 crash_disks()
 {
-	local origin=${1:-8} cache=${2:-3} meta=${3:-1024}
-
-	[ -x "$torture" ] || bail "no torture: make vm-modules"
 	load_modules
-	make_brd 3 $((origin * 1024))
-	crash_disk pmeta /dev/ram0 $((meta * 2))
-	crash_disk pcache /dev/ram1 $((cache * 2048))
-	crash_disk porigin /dev/ram2 $((origin * 2048))
+	crash_make_disks
+}
+
+# crash_disks_with VARIANT: the same with modules built differently (tests/vm/variants)
+crash_disks_with()
+{
+	local m dir=$PC_MODULES/$1
+
+	[ -e "$dir/dm-polycache.ko" ] || bail "no modules in $dir: make vm-modules"
+	modprobe -a dm-mod libcrc32c
+	for m in dm-polycache dm-polycache-lru dm-polycache-cleaner; do
+		insmod "$dir/$m.ko"
+	done
+	crash_make_disks
+}
+
+crash_make_disks()
+{
+	[ -x "$torture" ] || bail "no torture: make vm-modules"
+	make_brd 3 8192
+	crash_disk pmeta /dev/ram0 2048
+	crash_disk pcache /dev/ram1 6144
+	crash_disk porigin /dev/ram2 16384 discard zero
 	udev_settle
 	if [ -z "${DM_DISABLE_UDEV:-}" ]; then
 		udevadm control --stop-exec-queue
@@ -26,11 +42,24 @@ crash_disks()
 	fi
 }
 
-# crash_disk NAME DEVICE SECTORS
+# crash_disk NAME DEVICE SECTORS [ARG]...
 crash_disk()
 {
 	[ -d /sys/module/dm_pcsim ] || load_modules dm-pcsim
-	dmsetup create "$1" --table "0 $3 pcsim $2 wcache 1 domain power"
+	dmsetup create "$1" --table "0 $3 pcsim $2 wcache 1 domain power ${*:4}"
+}
+
+# run_torture KEY=VALUE...: its status; the device does not stay
+run_torture()
+{
+	local status=0
+
+	"$torture" "$@" >torture.out 2>&1 || status=$?
+	if [ $status != 0 ] && dmsetup info cut >/dev/null 2>&1; then
+		pc_message porigin revive
+		dmsetup remove cut
+	fi
+	return $status
 }
 
 # ok_torture NAME KEY=VALUE...: must find nothing
@@ -39,11 +68,27 @@ ok_torture()
 	local name=$1 status=0
 
 	shift
-	"$torture" "$@" >torture.out 2>&1 || status=$?
-	tail -n 40 torture.out | sed 's/^\(# \)\?/# /'
+	run_torture "$@" || status=$?
+	tail -n 60 torture.out | sed 's/^\(# \)\?/# /'
 	if [ $status = 0 ]; then
 		pass "$name"
 	else
 		fail "$name" "exit status $status"
+	fi
+}
+
+# nok_torture NAME CUTS KEY=VALUE...: must find wrong data or counts
+nok_torture()
+{
+	local name=$1 cuts=$2 status=0
+
+	shift 2
+	run_torture cuts="$cuts" "$@" || status=$?
+	grep -E 'WRONG|^cuts' torture.out | sed 's/^\(# \)\?/# /' || true
+	if [ $status = 1 ]; then
+		pass "$name: found"
+	else
+		tail -n 20 torture.out | sed 's/^\(# \)\?/# /'
+		fail "$name: not found in $cuts cuts" "exit status $status"
 	fi
 }

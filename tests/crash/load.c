@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,11 @@ struct worker {
 	uint32_t low[MAX_IO_SECTORS];
 	char *buf;
 	void *snapshot;
+	atomic_bool scribbled;	/* a write whose buffer may change is in flight */
 };
 
 static struct worker workers[MAX_THREADS];
+static pthread_t scribbler;
 static unsigned int nr_workers;
 static int device = -1;
 static uint32_t device_sectors;
@@ -76,6 +79,46 @@ static void pick(struct worker *w, uint32_t *start, uint32_t *sectors)
 	*sectors = n;
 }
 
+/* What it leaves is anybody's guess, but the same for ever: like a discard. */
+static int do_scribbled_write(struct worker *w)
+{
+	uint32_t start, sectors;
+	ssize_t n;
+
+	pick(w, &start, &sectors);
+	record_issue(&w->op, 'd', start, sectors, NULL);
+	memset(w->buf, w->op.number, (size_t)sectors * SECTOR);
+	atomic_store(&w->scribbled, true);
+	n = pwrite(device, w->buf, (size_t)sectors * SECTOR, (off_t)start * SECTOR);
+	atomic_store(&w->scribbled, false);
+	if (n < 0)
+		return -errno;
+	record_ack(&w->op, false);
+	atomic_fetch_add(&counts->writes, 1);
+	return 0;
+}
+
+/* Changes the buffers of such writes, as a program with a mapping of the page may. */
+static void *scribble(void *arg)
+{
+	unsigned int i, n = 0, at;
+
+	(void)arg;
+	while (!atomic_load(&stop)) {
+		for (i = 0; i < nr_workers; i++) {
+			volatile char *buf = workers[i].buf;
+
+			if (!atomic_load(&workers[i].scribbled))
+				continue;
+			n++;
+			for (at = 0; at < MAX_IO_SECTORS * SECTOR; at += SECTOR)
+				buf[at] = n;
+		}
+		sched_yield();
+	}
+	return NULL;
+}
+
 static int do_write(struct worker *w)
 {
 	bool dsync = load_below(&w->random, 100) < mix.dsync;
@@ -83,6 +126,8 @@ static int do_write(struct worker *w)
 	uint32_t start, sectors;
 	ssize_t n;
 
+	if (load_below(&w->random, 100) < mix.scribble)
+		return do_scribbled_write(w);
 	pick(w, &start, &sectors);
 	iov.iov_len = (size_t)sectors * SECTOR;
 	record_issue(&w->op, dsync ? 'f' : 'w', start, sectors, w->buf);
@@ -199,6 +244,8 @@ int load_start(const char *path, uint32_t sectors, const struct load_mix *the_mi
 			return -EAGAIN;
 		nr_workers = i + 1;
 	}
+	if (mix.scribble && pthread_create(&scribbler, NULL, scribble, NULL))
+		return -EAGAIN;
 	return 0;
 }
 
@@ -208,6 +255,8 @@ int load_stop(bool expected)
 	int err;
 
 	atomic_store(&stop, true);
+	if (mix.scribble)
+		pthread_join(scribbler, NULL);
 	for (i = 0; i < nr_workers; i++)
 		pthread_join(workers[i].thread, NULL);
 	nr_workers = 0;
@@ -215,6 +264,29 @@ int load_stop(bool expected)
 	device = -1;
 	err = atomic_load(&first_error);
 	return expected ? 0 : err;
+}
+
+int load_zero(const char *path, uint32_t sectors)
+{
+	int fd = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC), err = 0;
+	size_t left = (size_t)sectors * SECTOR, n;
+	void *zero;
+
+	if (fd < 0)
+		return -errno;
+	if (posix_memalign(&zero, 4096, MAX_IO_SECTORS * SECTOR))
+		return -ENOMEM;
+	memset(zero, 0, MAX_IO_SECTORS * SECTOR);
+	for (; left && !err; left -= n) {
+		n = left < MAX_IO_SECTORS * SECTOR ? left : MAX_IO_SECTORS * SECTOR;
+		if (write(fd, zero, n) != (ssize_t)n)
+			err = -EIO;
+	}
+	if (!err && fdatasync(fd))
+		err = -errno;
+	free(zero);
+	close(fd);
+	return err;
 }
 
 int load_read_all(const char *path, uint32_t sectors, void *buf)

@@ -16,6 +16,7 @@ struct load_mix {
 	unsigned int flushes;
 	unsigned int discards;
 	unsigned int dsync;	/* percent of writes */
+	unsigned int scribble;	/* percent of writes: their buffer changes in flight */
 	uint32_t hot_start;	/* most of it goes here, sectors */
 	uint32_t hot_sectors;
 	uint32_t max_sectors;	/* of one operation */
@@ -40,6 +41,8 @@ int load_start(const char *path, uint32_t sectors, const struct load_mix *mix,
 /* Waits for all threads and closes. expected: errors are (power was cut). -EIO otherwise. */
 int load_stop(bool expected);
 
+/* All of it becomes zero. 0 or -errno. */
+int load_zero(const char *path, uint32_t sectors);
 /* Contents of a device, O_DIRECT, in pieces. 0 or -errno. */
 int load_read_all(const char *path, uint32_t sectors, void *buf);
 

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A cache removed with dirty blocks comes back as it was: the same blocks, the same of
+# them dirty, the data right, many times over. After an unclean stop all that was
+# committed is there, and only blocks with intents are dirty.
+# timeout: 600
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=../crash/crash.sh
+. "$(dirname "$0")/../crash/crash.sh"
+
+crash_disks
+seed=${SEED:-$(date +%s)}
+diag "SEED=$seed"
+ok_torture "60 removals with dirty blocks" seed="$seed" cuts=60 stops=100 demote=12 mode=writeback
+
+# --- exactly the blocks with intents -------------------------------------------
+
+new()
+{
+	pc_create c /dev/mapper/pmeta /dev/mapper/pcache /dev/mapper/porigin 128 writeback lru \
+		"commit_ms 10 bypass_sequential 0"
+}
+
+# put BLOCK COUNT: whole blocks of 64 KiB
+put()
+{
+	dd if=/dev/urandom of=/dev/mapper/c bs=64k seek="$1" count="$2" oflag=direct \
+		conv=notrunc status=none "${@:3}"
+}
+
+sum()
+{
+	dd if=/dev/mapper/c bs=64k count=20 iflag=direct status=none | cksum
+}
+
+dmsetup mknodes
+dd if=/dev/zero of=/dev/mapper/pmeta bs=4k count=1 oflag=direct conv=fsync status=none
+new
+put 0 20 conv=fsync,notrunc
+is "$(pc_status_field c dirty)" 20 "20 blocks written and flushed are dirty"
+pc_message c flush
+ok "written back" pc_wait_clean c
+before=$(sum)
+pc_message porigin hold write
+put 17 3
+is "$(pc_stat c intents)" 3 "three blocks written again have intents"
+pc_message porigin cut "$seed" all
+dmsetup remove c
+pc_message porigin revive
+pc_message porigin hold write
+new
+is "$(pc_status_field c dirty)" 3 "after the cut the three blocks with intents are dirty"
+is "$(pc_status_field c used)" 20 "and all 20 are there"
+misses=$(pc_status_field c read_misses)
+is "$(sum)" "$before" "what was not flushed is gone, what was is there"
+is "$(pc_status_field c read_misses)" "$misses" "all of it from the cache"
+pc_message porigin release
+ok "written back again" pc_wait_clean c
