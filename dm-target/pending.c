@@ -239,7 +239,6 @@ void pc_pending_drop(struct pc_block *blk, struct pc_pending *p, u64 mask)
 	p->g_clean &= ~mask;
 	p->g_dirty &= ~mask;
 	p->durable &= ~mask;
-	p->uncleaned &= ~mask;
 	p->must &= ~mask;
 	p->flags &= ~PC_PENDING_G_QUIET;
 }
@@ -303,8 +302,11 @@ static void compose_mapped(const struct pc_block *blk, struct pc_pending *p, boo
 	p->next.valid = (d->valid & ~drop) | ((fresh | clean) & blk->valid);
 	p->next.dirty = p->next.valid & (blk->dirty | fresh | (d->dirty & ~clean));
 	p->next.flags = PC_BLOCK_MAPPED | intent;
+	/* a copy stays one that no flush has covered when its sub-block is dropped */
 	if (origin_ok)
-		p->uncleaned &= ~p->g_clean;
+		p->uncleaned &= ~(p->g_clean | p->g_drop);
+	/* written again since the copy: the next copy says it anew */
+	p->uncleaned &= ~blk->dirty;
 }
 
 /* Is next worth a commit? */
