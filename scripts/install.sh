@@ -34,7 +34,7 @@ else
 	if [ -x "$PC_BUILD/user/polycache" ]; then
 		install -m 755 "$PC_BUILD/user/polycache" "$destdir$prefix/sbin/"
 	fi
-	for page in "$PC_TOP"/docs/man/*.8; do
+	for page in "$PC_TOP"/docs/*.8; do
 		[ ! -e "$page" ] || install -D -m 644 -t "$destdir$prefix/share/man/man8" "$page"
 	done
 fi

@@ -112,6 +112,7 @@ static int read_device(struct pc_device *dev, const char *name, char err[PC_DEVI
 	} else {
 		snprintf(dev->name, sizeof(dev->name), "%s", dm_task_get_name(t));
 		snprintf(dev->uuid, sizeof(dev->uuid), "%s", dm_task_get_uuid(t));
+		snprintf(dev->number, sizeof(dev->number), "%u:%u", info.major, info.minor);
 		dev->suspended = info.suspended;
 		r = take_target(dev, t);
 		if (r < 0)
@@ -214,13 +215,13 @@ static int open_log(void)
 }
 
 /* The last line since open_log() that our target wrote of this device. */
-static bool read_reason(int fd, const char *name, char *reason, size_t len)
+static bool read_reason(int fd, const char *number, char *reason, size_t len)
 {
 	char record[8192], prefix[256];
 	bool is_found = false;
 	ssize_t n;
 
-	snprintf(prefix, sizeof(prefix), "polycache: %s: ", name);
+	snprintf(prefix, sizeof(prefix), "polycache: %s: ", number);
 	while (fd >= 0 && ((n = read(fd, record, sizeof(record) - 1)) > 0 ||
 			   (n < 0 && errno == EPIPE))) {
 		char *text;
@@ -268,7 +269,7 @@ int pc_device_message(const struct pc_device *dev, int nr, char **words, char **
 	if (!t || !text || !dm_task_set_sector(t, dev->start) || !dm_task_set_message(t, text)) {
 		snprintf(err, PC_DEVICE_ERR_SIZE, "%s: no memory for a message", dev->name);
 	} else if (!dm_task_run(t)) {
-		if (read_reason(log, dev->name, reason, sizeof(reason)))
+		if (read_reason(log, dev->number, reason, sizeof(reason)))
 			snprintf(err, PC_DEVICE_ERR_SIZE, "%s: %s", dev->name, reason);
 		else
 			snprintf(err, PC_DEVICE_ERR_SIZE, "%s: message '%.100s' was refused: %s",

@@ -15,6 +15,7 @@
 struct pc_device {
 	char name[128];
 	char uuid[130];
+	char number[24];	/* 254:0, its name in the kernel log */
 	char target[16];	/* polycache, or cache where that is ours */
 	uint64_t start;		/* of the target, for messages */
 	uint64_t length;	/* sectors */

@@ -39,6 +39,7 @@ static int image_write(struct pc_metaio *io, u64 block, u32 count, const void *d
 
 	if (block >= io->nr_blocks || count > io->nr_blocks - block)
 		return -EIO;
+	img->pages_end = max(img->pages_end, block + count);
 	for (u32 i = 0; i < count; i++) {
 		u8 **page = &img->pages[block + i];
 
@@ -120,10 +121,11 @@ int pc_image_open(struct pc_image *img, const char *path, bool in_use,
 
 void pc_image_revert(struct pc_image *img)
 {
-	for (u64 i = 0; i < img->io.nr_blocks; i++) {
+	for (u64 i = 0; i < img->pages_end; i++) {
 		free(img->pages[i]);
 		img->pages[i] = NULL;
 	}
+	img->pages_end = 0;
 }
 
 void pc_image_close(struct pc_image *img)

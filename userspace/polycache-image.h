@@ -19,6 +19,7 @@ struct pc_image {
 	struct pc_metaio io;
 	struct pc_metaio_file file;
 	u8 **pages;		/* blocks written, by number */
+	u64 pages_end;		/* behind the last one */
 	u8 *buf;		/* one block */
 	const char *path;
 };

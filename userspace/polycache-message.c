@@ -8,6 +8,7 @@
  * What LVM owns changes its mode and policy through lvchange: LVM's metadata must agree
  * with the device.
  */
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,9 +188,9 @@ const struct pc_command pc_command_flush = {
 /* --- mode --------------------------------------------------------------------------- */
 
 /* What the status line cannot say: the stats begin with the mode at work. */
-static int print_mode(const struct pc_device *dev)
+static int read_mode(const struct pc_device *dev, char mode[24])
 {
-	char *word = "stats", *answer, mode[24];
+	char *word = "stats", *answer;
 	char err[PC_DEVICE_ERR_SIZE];
 	int status = PC_EXIT_OK;
 
@@ -197,9 +198,37 @@ static int print_mode(const struct pc_device *dev)
 		return pc_fail("%s", err);
 	if (sscanf(answer, "mode %23s", mode) != 1)
 		status = pc_fail("%s: stats begin with '%.40s', must be mode", dev->name, answer);
-	else
-		printf("%s\n", mode);
 	free(answer);
+	return status;
+}
+
+static int print_mode(const struct pc_device *dev)
+{
+	char mode[24];
+	int status = read_mode(dev, mode);
+
+	if (!status)
+		printf("%s\n", mode);
+	return status;
+}
+
+/* Having left writeback: until nothing is dirty, and passthrough has begun. */
+static int wait_mode(const struct pc_device *dev, const char *mode)
+{
+	struct timespec pause = { .tv_nsec = POLL_MS * 1000000L };
+	char current[24] = "";
+	int status;
+
+	if (!strcasecmp(mode, "writeback"))
+		return PC_EXIT_OK;
+	status = wait_clean(dev->name, 0);
+	while (!status && !strcasecmp(mode, "passthrough") && strcmp(current, "passthrough")) {
+		status = read_mode(dev, current);
+		/* somebody else wants another one, meanwhile */
+		if (!status && strcmp(current, "passthrough") && strcmp(current, "writethrough"))
+			status = pc_fail("%s: mode became %s, not %s", dev->name, current, mode);
+		nanosleep(&pause, NULL);
+	}
 	return status;
 }
 
@@ -208,7 +237,7 @@ static int lvm_mode(const char *lv, char *mode)
 	const char *argv[6] = { "lvchange", "--yes", "--cachemode", mode, lv, NULL };
 	int r;
 
-	if (!strcmp(mode, "writearound"))
+	if (!strcasecmp(mode, "writearound"))
 		return pc_fail("%s: LVM knows no mode writearound: must be writeback, writethrough or passthrough",
 			       lv);
 	r = pc_run_program(argv, false);
@@ -233,15 +262,15 @@ static int mode(const struct pc_call *call)
 			status = lvm_mode(lv, call->words[1]);
 		else if (!status)
 			status = send_message(&dev, 2, words);
-		if (!status && pc_given(call, 'w') && strcmp(call->words[1], "writeback"))
-			status = wait_clean(dev.name, 0);
+		if (!status && pc_given(call, 'w'))
+			status = wait_mode(&dev, call->words[1]);
 	}
 	forget(&dev, &state);
 	return status;
 }
 
 static const struct pc_option mode_options[] = {
-	{ 'w', "wait", NULL, "having left writeback, wait until nothing is dirty" },
+	{ 'w', "wait", NULL, "wait until nothing is dirty and passthrough has begun" },
 	{ 0 },
 };
 
@@ -260,45 +289,60 @@ const struct pc_command pc_command_mode = {
 
 /* --- policy ------------------------------------------------------------------------- */
 
-/* Policies that have a module for this kernel, as ", a, b"; empty if that is unknown. */
-static void list_policies(char *buf, size_t len)
+struct names {
+	char text[400];		/* "a, b" */
+};
+
+static void add_name(struct names *n, const char *name, int len)
+{
+	size_t used = strlen(n->text);
+	char word[64];
+
+	snprintf(word, sizeof(word), "%s%.*s", used ? ", " : "", len, name);
+	if (!strstr(n->text, word) && used + strlen(word) < sizeof(n->text))
+		strcpy(n->text + used, word);
+}
+
+/* Policies that are loaded, or have a module for this kernel. */
+static void list_policies(struct names *n)
 {
 	char path[400], line[1000];
 	struct utsname u;
-	size_t used = 0;
+	glob_t found;
 	FILE *f;
 
-	*buf = 0;
-	if (uname(&u))
-		return;
+	n->text[0] = 0;
+	if (!glob("/sys/module/dm_polycache_*", 0, NULL, &found)) {
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			add_name(n, found.gl_pathv[i] + strlen("/sys/module/dm_polycache_"), 40);
+		globfree(&found);
+	}
+	uname(&u);
 	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", u.release);
 	f = fopen(path, "re");
-	if (!f)
-		return;
-	while (fgets(line, sizeof(line), f)) {
-		char *name = strstr(line, "/dm-polycache-");
-		int n;
+	while (f && fgets(line, sizeof(line), f)) {
+		char *name;
 
 		line[strcspn(line, ":")] = 0;
-		if (!name || name >= line + strlen(line))
+		name = strstr(line, "/dm-polycache-");
+		if (!name)
 			continue;
 		name += strlen("/dm-polycache-");
-		n = snprintf(buf + used, len - used, "%s%.*s", used ? ", " : "",
-			     (int)strcspn(name, "."), name);
-		if (n < 0 || (size_t)n >= len - used)
-			break;
-		used += n;
+		add_name(n, name, strcspn(name, "."));
 	}
-	fclose(f);
+	if (f)
+		fclose(f);
 }
 
 /* The kernel exchanges policies only with one that is loaded. */
 static int load_policy(const char *name)
 {
-	char module[64], path[100], known[400], *p;
+	char module[64], path[100], *p;
+	struct names known;
 	const char *argv[3] = { "modprobe", module, NULL };
 	int r;
 
+	/* the kernel says which one that is, and whether it is there */
 	if (!strcmp(name, "default"))
 		return PC_EXIT_OK;
 	snprintf(module, sizeof(module), "dm-polycache-%s", name);
@@ -311,11 +355,11 @@ static int load_policy(const char *name)
 	r = pc_run_program(argv, true);
 	if (!r)
 		return PC_EXIT_OK;
-	list_policies(known, sizeof(known));
+	list_policies(&known);
 	return pc_fail("policy '%s': its module %s cannot be loaded (modprobe: exit status %d); %s%s",
 		       name, module, r,
-		       known[0] ? "must be default or one of: " : "no policies are installed",
-		       known);
+		       known.text[0] ? "must be default or one of: " : "no policies are installed",
+		       known.text);
 }
 
 static int lvm_policy(const char *lv, int nr, char **words)

@@ -119,6 +119,9 @@ int pc_run_program(const char *const argv[], bool quiet)
 	if (pid < 0)
 		return 127;
 	if (!pid) {
+		/* the control device of device-mapper is not for others */
+		for (int fd = STDERR_FILENO + 1; fd < 64; fd++)
+			close(fd);
 		null = quiet ? open("/dev/null", O_WRONLY) : -1;
 		if (null >= 0)
 			dup2(null, STDERR_FILENO);
