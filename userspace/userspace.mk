@@ -19,7 +19,7 @@ SECONDS ?= 10
 CLANG ?= clang
 
 # Libraries of userspace/ (not the programs)
-PC_USER_LIBS := kshim/kshim policies metaio-file
+PC_USER_LIBS := kshim/kshim policies metaio-file polycache-state
 
 WARN := -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers \
 	-Wno-sign-compare
@@ -37,7 +37,7 @@ fuzz_sources := $(wildcard $(T:%=tests/fuzz/fuzz-%.c))
 
 san_objects := $(sources:%.c=$(BUILD)/san/%.o) $(helpers:%.c=$(BUILD)/san/%.o)
 fuzz_objects := $(sources:%.c=$(BUILD)/fuzz/%.o)
-command_sources := $(wildcard userspace/polycache*.c)
+command_sources := $(filter-out $(sources),$(wildcard userspace/polycache*.c))
 unit_programs := $(unit_sources:tests/unit/%.c=$(BUILD)/%)
 fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
 
