@@ -464,8 +464,12 @@ int pc_metadata_changed(struct pc_metadata *md)
 	err = pc_superblock_read(md->io, md->sb_buf, &sb, &what, why);
 	if (err)
 		return err;
-	return what != PC_PROBE_OURS || memcmp(sb.uuid, md->sb.uuid, sizeof(sb.uuid)) ||
-	       sb.sequence != md->sb.sequence;
+	if (what != PC_PROBE_OURS || memcmp(sb.uuid, md->sb.uuid, sizeof(sb.uuid)))
+		return 1;
+	/* what failed may have arrived or not, but never said CLEAN: that was somebody else */
+	if (md->failed)
+		return sb.sequence > md->sb.sequence || (sb.flags & PC_SUPER_CLEAN);
+	return sb.sequence != md->sb.sequence;
 }
 
 int pc_metadata_reopen(struct pc_metadata *md)
