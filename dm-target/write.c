@@ -516,8 +516,11 @@ static int write_locked(struct pc_lookup *l, struct pc_both **b, bool no_pages)
 		*b = NULL;
 		return r;
 	}
-	if (w.populate & bit)
+	if (w.populate & bit) {
+		if (p)
+			pc_put_pending(pc, p);
 		return write_not_valid(l, pc_lookup_run(l->span.first, l->span.last, w.populate));
+	}
 	if (!p)
 		return wait_pool(l);
 	pc_lookup_cut(l, l->span.first);

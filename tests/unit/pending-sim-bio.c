@@ -277,6 +277,8 @@ static void write_with_pages(struct sim *s, struct op *op, struct pc_span *span,
 	if (pages && p) {
 		write_both(s, op, span, blk, p, w);
 	} else if (w->populate & 1ull << span->first) {
+		if (p)
+			sim_put_pending(s, p);
 		write_origin(s, op, span, run_of(span->first, span->last, w->populate));
 	} else if (!p) {
 		wait_pool(s, op, span);
