@@ -112,6 +112,7 @@ struct sim {
 	struct pc_pendings ps;
 	enum pc_mode mode;
 	bool failed, errors, stop, verbose;
+	bool slow;		/* much happens while a flush is in flight */
 	u8 origin_writes[WORLD_OBLOCKS][WORLD_SUBS];
 	int nr_must, nr_dirty, nr_intents, max_intents;
 	struct op ops[SIM_OPS];

@@ -163,7 +163,8 @@ static void step(struct sim *s)
 		sim_step_commit(s);
 		break;
 	case 9:
-		sim_step_round(s, unit_random_below(&s->r, WORLD_NR_DEVICES));
+		if (!s->slow || sim_one_in(s, 8))
+			sim_step_round(s, unit_random_below(&s->r, WORLD_NR_DEVICES));
 		break;
 	case 10:
 		if (!sim_step_copy(s, &s->copies[unit_random_below(&s->r, SIM_COPIES)]) &&
@@ -290,6 +291,7 @@ static const char *play(struct sim *s)
 
 	while (cuts-- && !bad) {
 		s->errors = sim_one_in(s, 2);
+		s->slow = sim_one_in(s, 3);
 		s->mode = unit_random_below(&s->r, PC_NR_MODES);
 		if (sim_one_in(s, 2))
 			s->mode = PC_MODE_WRITEBACK;
