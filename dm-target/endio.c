@@ -72,7 +72,8 @@ static int end_cache_write(struct pc_cache *pc, struct bio *bio, blk_status_t *e
 	u32 offset;
 
 	/* what failed may have landed all the same, and be read and copied */
-	pc_round_note(&pc->cache_round);
+	if (*error || !(pb->opf & REQ_FUA))
+		pc_round_note(&pc->cache_round);
 	blk = lock_block(pc, pb, &lock, &flags);
 	p = pc_pending_of(&pc->pendings, blk);
 	if (pb->populate)
