@@ -316,8 +316,15 @@ udev_pause()
 
 udev_resume()
 {
-	[ -n "${DM_DISABLE_UDEV:-}" ] || udevadm control --start-exec-queue
-	udev_settle
+	local try
+
+	[ -z "${DM_DISABLE_UDEV:-}" ] || return 0
+	# udevd may sleep on after the first request
+	for try in 1 2 3 4 5 6 7 8; do
+		udevadm control --start-exec-queue
+		udevadm settle --timeout=$((try * 2)) 2>/dev/null && return 0
+	done
+	return 1
 }
 
 # sim_stat NAME KEY: one counter of a simulated disk; sim_reset NAME...
