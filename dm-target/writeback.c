@@ -152,9 +152,12 @@ static void finish(struct pc_copy *c)
 		unsigned int ms = READ_ONCE(w->backoff_ms);
 
 		pc_count(pc, PC_STAT_WRITEBACK_ERROR);
-		ms = ms ? min(2 * ms, MAX_BACKOFF_MS) : 1000;
-		WRITE_ONCE(w->backoff_ms, ms);
-		WRITE_ONCE(w->retry_at, jiffies + msecs_to_jiffies(ms));
+		/* once a try: several copies in flight fail together */
+		if (!ms || time_after_eq(jiffies, READ_ONCE(w->retry_at))) {
+			ms = ms ? min(2 * ms, MAX_BACKOFF_MS) : 1000;
+			WRITE_ONCE(w->backoff_ms, ms);
+			WRITE_ONCE(w->retry_at, jiffies + msecs_to_jiffies(ms));
+		}
 		DMERR_LIMIT("%s: writeback of %u sectors of block %llu failed: %d; they stay dirty, next try in %u ms",
 			    pc->name, c->sectors, (unsigned long long)c->segs[0].oblock,
 			    blk_status_to_errno(c->status), ms);
