@@ -19,14 +19,14 @@
 #define DM_LOG_LEVEL 7
 #define DM_LOG_ERROR 3
 
-static char dm_error[PC_DEVICE_ERR_SIZE / 2];	/* the last one of libdevmapper */
+static char dm_error[PC_DEVICE_ERR_SIZE / 2];	/* the first one of a task: the cause */
 
 static void dm_log(int level, const char *file, int line, int dm_errno_or_class,
 		   const char *fmt, ...)
 {
 	va_list args;
 
-	if ((level & DM_LOG_LEVEL) > DM_LOG_ERROR)
+	if ((level & DM_LOG_LEVEL) > DM_LOG_ERROR || dm_error[0])
 		return;
 	va_start(args, fmt);
 	vsnprintf(dm_error, sizeof(dm_error), fmt, args);
