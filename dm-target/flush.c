@@ -121,8 +121,10 @@ static struct pc_pending *lock_pending(struct pc_cache *pc, u32 i, spinlock_t **
 	if (test_bit(i, pc->pendings.used) && READ_ONCE(p->shard) == shard) {
 		const struct pc_block *blk = &pc->blocks.table[READ_ONCE(p->cblock)];
 
+		/* cblock before the block's word; pairs with the spinlocks of the change */
 		smp_rmb();
 		if (READ_ONCE(blk->pending) == i) {
+			/* and that before its mapping; pairs likewise */
 			smp_rmb();
 			if (pc_blocks_shard(pc_blocks_oblock(blk)) == shard)
 				return p;

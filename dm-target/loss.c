@@ -48,6 +48,7 @@ static bool is_clean(struct pc_cache *pc)
 			return false;
 		msleep(QUIET_MS);
 	}
+	/* what the last completions counted is seen; pairs with their atomic counts */
 	smp_mb();
 	/* dirty blocks, cleans that are not durable, data without a record */
 	return !atomic_read(&pc->nr_dirty) && !atomic_read(&pc->nr_must);

@@ -137,6 +137,8 @@ ignore=FILE_PATH_CHANGES,SPLIT_STRING,CONSTANT_COMPARISON,LINUX_VERSION_CODE
 ignore+=,MACRO_WITH_FLOW_CONTROL,STRCPY,STRLCPY,STRNCPY,REPEATED_WORD,CONFIG_DESCRIPTION
 ignore+=,SPDX_LICENSE_TAG,EMBEDDED_FUNCTION_NAME,PREFER_PR_LEVEL,PREFER_FALLTHROUGH
 ignore+=,MACRO_ARG_UNUSED,SIZEOF_ADDRESS,UNSPECIFIED_INT
+# volatile stands where a test wants a read or a write to be one: broken.h, tests/crash
+ignore+=,VOLATILE
 # userspace has no __aligned() and the like
 ignore+=,PREFER_DEFINED_ATTRIBUTE_MACRO
 # the look-alikes of kernel headers are made of what checkpatch warns of
