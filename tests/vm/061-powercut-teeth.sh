@@ -5,6 +5,7 @@
 # data within a bounded number of cuts; the same module with nothing broken passes.
 # RULES='rule9 rule12' in the environment runs only these.
 # timeout: 1800
+# long: much of the same, on one kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=../crash/crash.sh
