@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Wrong table lines are refused, each with a text of its own in the kernel log that
 # names the argument, the value and what is allowed. Nothing half-made is left.
-# timeout: 240
+# timeout: 300
 . "$(dirname "$0")/lib.sh"
 load_modules
 make_brd 3 32768

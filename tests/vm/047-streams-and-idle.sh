@@ -3,7 +3,7 @@
 # Streams past bypass_sequential and I/O of the idle class go by the cache: they fill
 # nothing, take the place of nothing that was hit, and are served from the cache where it
 # has the data.
-# timeout: 240
+# timeout: 300
 . "$(dirname "$0")/lib.sh"
 load_modules
 make_brd 3 65536
