@@ -44,19 +44,18 @@ bool pc_intent_wait(struct pc_cache *pc, struct pc_block *blk, u16 kind, struct 
 	unsigned long kick = PC_COMMIT_URGENT;
 	u16 has;
 
+	has = (p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS;
 	/*
-	 * An object that waits for room under the cap does not come back before the
-	 * sweep has got one for a block that has an intent: some are kept for that.
+	 * An object that waited for room under the cap would not come back before the
+	 * sweep has got one for a block that has an intent: the bio waits without.
 	 */
-	if (!p && READ_ONCE(pc->pendings.nr_free) <= pc->pendings.nr / 4) {
-		if (!pc_intent_has_room(pc))
-			mod_delayed_work(pc->wq, &pc->intent_work, 0);
+	if (!has && !pc_intent_has_room(pc)) {
+		mod_delayed_work(pc->wq, &pc->intent_work, 0);
 		return false;
 	}
 	p = pc_get_pending(pc, blk);
 	if (!p)
 		return false;
-	has = p->disk.flags & PC_BLOCK_INTENTS;
 	p->want = kind;
 	p->flags |= PC_PENDING_URGENT;
 	blk->flags |= PC_BLOCK_WRITTEN;

@@ -18,8 +18,8 @@ bool pc_intent_has_room(struct pc_cache *pc);
 
 /*
  * Under the shard lock: a write needs this kind of intent, or an intent's end, to
- * be allowed. The bio waits for the commit. False: no pending object; the bio is
- * still the caller's.
+ * be allowed. The bio waits for the commit. False: no pending object, or no room
+ * under the cap; the bio is still the caller's.
  */
 bool pc_intent_wait(struct pc_cache *pc, struct pc_block *blk, u16 kind, struct bio *bio);
 

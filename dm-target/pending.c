@@ -322,11 +322,19 @@ static bool composed(struct pc_pending *p)
 	return false;
 }
 
+/* No room under the cap: who waits asks again, and holds no object meanwhile. */
+static void forgo_intent(struct pc_pending *p, bool may_intend)
+{
+	if (!may_intend && !(p->disk.flags & PC_BLOCK_INTENTS))
+		p->want = 0;
+}
+
 bool pc_pending_compose(const struct pc_blocks *b, struct pc_pending *p, bool cache_ok,
 			bool origin_ok, bool may_intend)
 {
 	const struct pc_block *blk = &b->table[p->cblock];
 
+	forgo_intent(p, may_intend);
 	if (blk->flags & PC_BLOCK_DEMOTING) {
 		if (!(p->flags & PC_PENDING_G_UNMAP) || (!origin_ok && cache_wins(&p->disk)))
 			p->next = p->disk;
@@ -345,6 +353,7 @@ bool pc_pending_compose_asked(const struct pc_blocks *b, struct pc_pending *p, b
 	const struct pc_block *blk = &b->table[p->cblock];
 	u64 durable = p->durable & blk->valid, drop;
 
+	forgo_intent(p, may_intend);
 	p->next = p->disk;
 	if (blk->flags & PC_BLOCK_DEMOTING) {
 		if (!cache_wins(&p->disk))
@@ -355,7 +364,7 @@ bool pc_pending_compose_asked(const struct pc_blocks *b, struct pc_pending *p, b
 	p->next.valid = (p->disk.valid & ~drop) | durable;
 	p->next.dirty = p->disk.dirty | durable;
 	p->next.flags |= PC_BLOCK_MAPPED;
-	if (p->want && may_intend && !(p->disk.flags & PC_BLOCK_INTENTS))
+	if (p->want && !(p->disk.flags & PC_BLOCK_INTENTS))
 		p->next.flags |= p->want;
 	p->durable = 0;
 	return composed(p);

@@ -140,7 +140,7 @@ u64 pc_pending_needs_record(const struct pc_block *blk, const struct pc_pending 
 void pc_pending_gather(const struct pc_blocks *b, struct pc_pending *p);
 /*
  * cache_ok, origin_ok: all that had completed at gathering is durable there.
- * may_intend: a new intent fits under the cap. True: next differs from disk and
+ * may_intend: a new intent fits under the cap; else want is forgotten. True: next differs from disk and
  * awaits its commit; what was gathered is used up either way.
  */
 bool pc_pending_compose(const struct pc_blocks *b, struct pc_pending *p, bool cache_ok,

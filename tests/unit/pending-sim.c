@@ -237,15 +237,14 @@ bool sim_intent_wait(struct sim *s, struct pc_block *blk, u16 kind, struct op *o
 	u32 how = SIM_KICK_URGENT;
 	u16 has;
 
-	/* an object that waits for room keeps the last ones from those who make it */
-	if (!p && s->ps.nr_free <= max(s->ps.nr / 4, 1u)) {
+	has = (p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS;
+	if (!has && !sim_has_room(s)) {
 		sim_intent_sweep(s);
 		return false;
 	}
 	p = sim_get_pending(s, blk);
 	if (!p)
 		return false;
-	has = p->disk.flags & PC_BLOCK_INTENTS;
 	p->want = kind;
 	p->flags |= PC_PENDING_URGENT;
 	if ((has && has != kind) || (kind == PC_BLOCK_INTENT_ORIGIN && p->disk.dirty))
