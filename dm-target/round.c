@@ -138,6 +138,12 @@ void pc_round_init(struct pc_round *r, struct block_device *bdev, struct workque
 	r->bdev = bdev;
 	r->wq = wq;
 	r->gone = false;
+	/*
+	 * What others wrote there before, this device under another table or the origin
+	 * without a cache, may lie there unflushed: the first FLUSH is theirs, too.
+	 */
+	atomic_set(&r->unflushed, 1);
+	atomic_set(&r->unflushed_copy, 1);
 	INIT_WORK(&r->work, round_work);
 	spin_lock_init(&r->lock);
 	INIT_LIST_HEAD(&r->now);

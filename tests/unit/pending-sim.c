@@ -46,6 +46,9 @@ void sim_load(struct sim *s)
 	memset(s->round, 0, sizeof(s->round));
 	memset(&s->discard, 0, sizeof(s->discard));
 	s->failed = s->stop = false;
+	/* round.c: pc_round_init() */
+	for (c = 0; c < WORLD_NR_DEVICES; c++)
+		s->round[c].unflushed = s->round[c].unflushed_copy = true;
 	s->nr_must = s->nr_dirty = s->nr_intents = 0;
 	for (c = 0; c < WORLD_CBLOCKS; c++) {
 		const struct world_record *rec = &s->m.record[c];

@@ -152,7 +152,7 @@ static inline bool sim_one_in(struct sim *s, u32 n)
 /* pending-sim.c: cache.c, lookup.c, reclaim.c, intent.c */
 void sim_init(struct sim *s, u64 iteration);
 void sim_exit(struct sim *s);
-/* Memory as the durable records say, after world_cut(). */
+/* Memory as the durable records say: after world_cut(), or after a clean stop. */
 void sim_load(struct sim *s);
 struct pc_pending *sim_get_pending(struct sim *s, struct pc_block *blk);
 void sim_put_pending(struct sim *s, struct pc_pending *p);

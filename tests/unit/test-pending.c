@@ -284,6 +284,19 @@ static const char *drain(struct sim *s)
 	return bad;
 }
 
+/* After a clean stop, with what the devices hold in their caches, or after a power cut. */
+static const char *restart(struct sim *s)
+{
+	bool is_clean = s->stop && !s->failed && !s->nr_intents;
+	const char *bad = is_clean && sim_one_in(s, 2) ? NULL : world_cut(&s->m);
+
+	if (bad)
+		return bad;
+	sim_log(s, "start");
+	sim_load(s);
+	return check(s);
+}
+
 static const char *play(struct sim *s)
 {
 	const char *bad = NULL;
@@ -300,15 +313,10 @@ static const char *play(struct sim *s)
 			step(s);
 			bad = check(s);
 		}
-		if (!bad && sim_one_in(s, 4))
+		if (!bad && sim_one_in(s, 3))
 			bad = drain(s);
 		if (!bad)
-			bad = world_cut(&s->m);
-		if (!bad) {
-			sim_log(s, "power cut");
-			sim_load(s);
-			bad = check(s);
-		}
+			bad = restart(s);
 	}
 	return bad;
 }
