@@ -233,6 +233,11 @@ static bool drop_block(struct sim *s)
 		return true;
 	}
 	p = sim_get_pending(s, blk);
+	if (!p && s->failed) {
+		d->op->state = OP_FREE;
+		d->state = DISCARD_NONE;
+		return true;
+	}
 	if (!p) {
 		sim_kick(s, SIM_KICK_FULL);
 		return false;
