@@ -5,7 +5,8 @@
 # kernel, the VM tests on each kernel, the VM runner's own test. A suite that closes
 # with "N passed, N failed" counts with these numbers, another as one; a suite that
 # fails without having said so counts as one failure more. The rest runs on after a
-# failure. Closes with one line, "N passed, N failed". Variable: KERNELS.
+# failure. Closes with one line, "N passed, N failed". Variables: KERNELS; LONG=1 for
+# the long VM tests too.
 
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -42,8 +43,9 @@ suite unit make unit
 for k in ${KERNELS:-6.12 6.1}; do
 	suite "modules for $k" make matrix KERNELS="$k"
 done
-# all of them on the first kernel, the short ones on the others
+# the long ones only if asked for: LONG=1, on the first kernel
 flags=
+[ "${LONG:-0}" = 1 ] || flags=--short
 for k in ${KERNELS:-6.12 6.1}; do
 	suite "vm on $k" make vm KERNEL="$k" VMFLAGS="$flags"
 	flags=--short

@@ -3,6 +3,7 @@
 # Mode and policy are exchanged by message while data is written and verified: every
 # mode follows every other, and neither data nor time is lost.
 # timeout: 400
+# long: minutes, or times that a loaded machine stretches
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh
@@ -12,7 +13,8 @@ load_modules
 make_rig 6 14
 pc_create c "${rig[@]}" 128 writeback lru
 watch_status c
-fio_verify load 3500k /dev/mapper/c --serialize_overlap=1 --time_based --runtime=1000 &
+# shellcheck disable=SC2086
+fio_verify load 7m /dev/mapper/c $FIO_GENTLE --time_based --runtime=1000 &
 job=$!
 
 # each ordered pair of modes once

@@ -11,13 +11,14 @@
 
 # nodes by dmsetup: the loops would wait for udev two hundred times
 export DM_DISABLE_UDEV=1
+exec 2> >(sed '/^Udev is running/d' >&2)
 ROUNDS=${ROUNDS:-100}
 
 load_modules
 make_rig 6 14
-exec 2> >(sed '/^Udev is running/d' >&2)
 pc_create c "${rig[@]}" 128 writeback lru
-fio_verify load 3500k /dev/mapper/c --serialize_overlap=1 --time_based --runtime=3000 &
+# shellcheck disable=SC2086
+fio_verify load 7m /dev/mapper/c $FIO_GENTLE --time_based --runtime=3000 &
 job=$!
 used_enough() { [ "$(pc_status_field c used)" -ge 60 ]; }
 ok "the cache fills" poll 60 used_enough
@@ -31,11 +32,8 @@ for ((n = 0; n < ROUNDS; n++)); do
 	[ $((n % 2)) = 0 ] || flags=--noflush
 	# shellcheck disable=SC2086
 	dmsetup suspend $flags c && dmsetup resume c || bad=$((bad + 1))
-	before=$(pc_status_field c used)
 	pc_reload c "${rig[@]}" 128 "${modes[n % 6]}" "${policies[n % 3]}" || bad=$((bad + 1))
 	used=$(pc_status_field c used)
-	# a moment of I/O lies between the two looks
-	[ "$used" -ge $((before * 3 / 4)) ] || diag "round $n: $before blocks, then $used"
 	[ "$used" -ge "$least" ] || least=$used
 done
 diag "$ROUNDS rounds of suspend and reload in $((SECONDS - start)) s; at least $least blocks used"

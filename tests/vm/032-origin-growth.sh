@@ -4,6 +4,7 @@
 # works, the block at the old end too. It shrinks only where nothing dirty is beyond
 # the new end; what was cached there is dropped.
 # timeout: 300
+# long: minutes, or times that a loaded machine stretches
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh
@@ -50,8 +51,17 @@ fio_passed "fio verifies over the whole" load.out $status
 check_clean c "grown"
 
 # dirty beyond the end, because the origin takes no writes
-origin fail write 0 0 0
 pattern 64K >d
+is_cached()
+{
+	local misses
+
+	misses=$(pc_status_field c write_misses)
+	put d 30000
+	[ "$(pc_status_field c write_misses)" = "$misses" ]
+}
+ok "a write beyond the end to be is cached" poll 20 is_cached
+origin fail write 0 0 0
 put d 30000
 cmp_ok "$(pc_status_field c dirty)" ">" 0 "dirty beyond the end to be"
 used=$(pc_status_field c used)

@@ -83,7 +83,8 @@ for mode in writeback writethrough; do
 	pc-io $dev read first 8000 count 1000
 	expect read_hits=1000 "1000 reads of what was written"
 	pc-io $dev write first 8000 count 7 dsync 1
-	expect write_hits=1007 fua_writes=7 flushes=7 "7 writes with O_DSYNC: FUA, and a flush of the kernel's"
+	expect write_hits=1007 fua_writes=7 flushes=7 \
+		"7 writes with O_DSYNC: FUA, and a flush of the kernel's"
 
 	reset
 	pc_message c bypass_sequential 64

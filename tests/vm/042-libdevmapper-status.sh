@@ -87,11 +87,13 @@ for mode in writeback writethrough writearound passthrough; do
 	pc_remove c
 done
 
+core="migration_threshold 4096 bypass_sequential 128 fill 64 commit_ms 200"
+core+=" writeback_target 5 writeback_limit 50"
 blank
 pc_create c $meta /dev/ram1 $origin 128 "metadata2 writethrough no_discard_passdown" lru \
-	"migration_threshold 4096 bypass_sequential 128 fill 64 on_cache_loss continue writeback_target 5 writeback_limit 50 commit_ms 200 promote_after 2"
+	"$core on_cache_loss continue promote_after 2"
 parsed "all that a table can say" "features=metadata2 writethrough no_discard_passdown" \
-	"core=migration_threshold 4096 bypass_sequential 128 fill 64 commit_ms 200 writeback_target 5 writeback_limit 50 on_cache_loss continue" \
+	"core=$core on_cache_loss continue" \
 	"args=promote_after 2" block_size=128 total=512
 pc_message c mode writearound
 parsed "writearound by message" "features=metadata2 writethrough no_discard_passdown"

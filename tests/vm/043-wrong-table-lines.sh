@@ -49,7 +49,8 @@ refused "^#feature args missing: must be 0 to 3" "$M $C $O 64"
 refused "^#feature args 4: must be 0 to 3" "$M $C $O 64 4 a b c d lru 0"
 refused "^#feature args x: must be 0 to 3" "$M $C $O 64 x lru 0"
 refused "^#feature args 2: only 1 words follow" "$M $C $O 64 2 writeback"
-refused "^feature writefast: must be writeback, writethrough, writearound or passthrough, or metadata2" \
+refused \
+	"^feature writefast: must be writeback, writethrough, writearound or passthrough, or meta" \
 	"$M $C $O 64 1 writefast lru 0"
 refused "^feature writethrough: the mode was given before as writeback" \
 	"$M $C $O 64 2 writeback writethrough lru 0"
@@ -75,7 +76,8 @@ refused "^promote_after 0: must be " "$M $C $O 64 0 lru 2 promote_after 0"
 refused "^colour: neither a key of the core nor of policy lru, which knows: promote_after" \
 	"$M $C $O 64 0 lru 2 colour red"
 refused "^extra: 2 words too many" "$M $C $O 64 0 lru 0 extra words"
-refused "^metadata device /dev/mapper/nothing: cannot be opened" "/dev/mapper/nothing $C $O 64 0 lru 0"
+refused "^metadata device /dev/mapper/nothing: cannot be opened" \
+	"/dev/mapper/nothing $C $O 64 0 lru 0"
 refused "^cache device 251:99: cannot be opened" "$M 251:99 $O 64 0 lru 0"
 refused "^origin device /dev/null: cannot be opened" "$M $C /dev/null 64 0 lru 0"
 refused "must be three different devices" "$M $C $C 64 0 lru 0"
@@ -99,8 +101,10 @@ nok "a wrong second target" dmsetup create c <<<"0 32768 polycache $M $C $O 64 0
 ok "a right table after all" dmsetup create c --table "0 65536 polycache $M $C $O 64 0 lru 0"
 
 # a wrong table for a live device: it goes on as it was
-nok "reload with a wrong table" dmsetup reload c --table "0 65536 polycache $M $C $O 64 1 fast lru 0"
-nok "reload with another block size" dmsetup reload c --table "0 65536 polycache $M $C $O 128 0 lru 0"
+nok "reload with a wrong table" dmsetup reload c --table \
+	"0 65536 polycache $M $C $O 64 1 fast lru 0"
+nok "reload with another block size" dmsetup reload c --table \
+	"0 65536 polycache $M $C $O 128 0 lru 0"
 like "$(kmsg)" "block size" "which is named"
 ok "it still works" pc-io /dev/mapper/c write first 100 count 100
 is "$(pc_status_field c block)" 64 "as before"

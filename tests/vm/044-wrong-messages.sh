@@ -35,16 +35,22 @@ inval="Invalid argument"
 pc_read_status c
 before="${STATUS[core_args]} ${STATUS[policy]} ${STATUS[policy_args]} ${STATUS[features]}"
 
-refused "$inval" "^message sing: must be policy, mode, flush, invalidate_cblocks, stats, stats_reset or <key> <value>" sing
-refused "$inval" "^volume: neither a key of the core nor of policy lru, which knows: promote_after" "volume 11"
+known="policy, mode, flush, invalidate_cblocks, stats, stats_reset or <key> <value>"
+refused "$inval" "^message sing: must be $known" sing
+refused "$inval" \
+	"^volume: neither a key of the core nor of policy lru, which knows: promote_after" \
+	"volume 11"
 refused "$inval" "^fill: value missing, must be 0 \(adapt\) or a power of two" "fill"
 refused "$inval" "^fill 7: must be 0 \(adapt\) or a power of two from 8 to 2048" "fill 7"
 refused "$inval" "^fill: more than one value" "fill 8 16"
 refused "$inval" "^migration_threshold -5: must be a number of sectors" "migration_threshold -5"
-refused "$inval" "^writeback_target 71: must be at most writeback_limit, which is 70" "writeback_target 71"
-refused "$inval" "^writeback_limit 9: must be at least writeback_target, which is 10" "writeback_limit 9"
+refused "$inval" "^writeback_target 71: must be at most writeback_limit, which is 70" \
+	"writeback_target 71"
+refused "$inval" "^writeback_limit 9: must be at least writeback_target, which is 10" \
+	"writeback_limit 9"
 refused "$inval" "^promote_after 0: must be " "promote_after 0"
-refused "$inval" "^mode: name missing, must be writeback, writethrough, writearound or passthrough" mode
+refused "$inval" \
+	"^mode: name missing, must be writeback, writethrough, writearound or passthrough" mode
 refused "$inval" "^mode writeonly: must be writeback" "mode writeonly"
 refused "$inval" "^mode writeback now: 1 words too many" "mode writeback now"
 refused "$inval" "^policy: name missing" policy
@@ -52,18 +58,25 @@ refused "$inval" "^policy ../x: must be 1 to 15 characters" "policy ../x"
 refused "$inval" "^policy lru: 1 words follow, must be an even number" "policy lru promote_after"
 refused "$inval" "^policy lru: fill must be a key of the policy" "policy lru fill 8"
 refused "$inval" "^colour: neither a key of the core nor of policy lru" "policy lru colour red"
-refused "No such file or directory" "^policy cleaner: load first the module dm-polycache-cleaner; loaded: lru" "policy cleaner"
-refused "No such file or directory" "^policy nosuch: load first the module dm-polycache-nosuch" "policy nosuch"
+refused "No such file or directory" \
+	"^policy cleaner: load first the module dm-polycache-cleaner; loaded: lru" "policy cleaner"
+refused "No such file or directory" "^policy nosuch: load first the module dm-polycache-nosuch" \
+	"policy nosuch"
 refused "$inval" "^flush now: 1 words too many, flush must stand alone" "flush now"
 refused "$inval" "^stats all: 1 words too many, stats must stand alone" "stats all"
-refused "Operation not permitted" "^invalidate_cblocks: the mode is writethrough, allowed in passthrough only" "invalidate_cblocks 0-10"
+refused "Operation not permitted" \
+	"^invalidate_cblocks: the mode is writethrough, allowed in passthrough only" \
+	"invalidate_cblocks 0-10"
 refused "$inval" "^invalidate_cblocks: 0 ranges given" "invalidate_cblocks"
-refused "$inval" "^invalidate_cblocks 5-5: must be <n> or <begin>-<end>, begin below end, within 0-1024" "invalidate_cblocks 5-5"
+refused "$inval" \
+	"^invalidate_cblocks 5-5: must be <n> or <begin>-<end>, begin below end, within 0-1024" \
+	"invalidate_cblocks 5-5"
 refused "$inval" "^invalidate_cblocks 1024: must be <n> or" "invalidate_cblocks 1024"
 
 dmsetup suspend c
 for message in "fill 8" "policy lru" "mode writeback" flush "invalidate_cblocks 0"; do
-	refused "Device or resource busy" "^message refused while suspended; resume the device first" "$message"
+	refused "Device or resource busy" \
+		"^message refused while suspended; resume the device first" "$message"
 done
 ok "stats while suspended" pc_message c stats
 dmsetup resume c

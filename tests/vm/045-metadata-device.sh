@@ -80,7 +80,8 @@ fi
 head -c 65536 /dev/urandom >$M
 refused "noise" "unknown contents"
 blank
-mkfs.ext2 -q -F $M 4096 >/dev/null 2>&1 || printf 'x' | dd of=$M bs=1 seek=1024 conv=notrunc status=none
+mkfs.ext2 -q -F $M 4096 >/dev/null 2>&1 || printf 'x' | dd of=$M bs=1 seek=1024 conv=notrunc \
+	status=none
 refused "a file system" "unknown contents"
 blank
 printf '\001' | dd of=$M bs=1 seek=4095 conv=notrunc status=none
@@ -117,7 +118,8 @@ serves "whole again"
 refused "another block size" "made for a block size of 64 sectors, not 128" "$M $C $O 128"
 make_linear tiny /dev/ram3 64
 dd if=/dev/zero of=/dev/ram3 bs=4k count=8 status=none
-refused "too small" "8 blocks of 4 KiB, a cache of 512 blocks needs [0-9]+" "/dev/mapper/tiny $C $O 64"
+refused "too small" "8 blocks of 4 KiB, a cache of 512 blocks needs [0-9]+" \
+	"/dev/mapper/tiny $C $O 64"
 need=$(kmsg | sed -n 's/.*512 blocks needs \([0-9]*\).*/\1/p' | tail -n 1)
 dmsetup remove tiny
 make_linear tiny /dev/ram3 $(((need - 1) * 8))
@@ -156,7 +158,9 @@ dmsetup message s-origin 0 fail write 0 0 0
 pc-io $dev write first 8184 count 8 byte 7 fsync 8
 pc_remove c
 cp $M dirty
-PC_SECTORS=49152 refused "origin shrunk below a dirty block" "origin has shrunk from 65536 to 49152 sectors, and origin block 1023 is dirty" 	"$M $C $O 64"
+PC_SECTORS=49152 refused "origin shrunk below a dirty block" \
+	"origin has shrunk from 65536 to 49152 sectors, and origin block 1023 is dirty" \
+		"$M $C $O 64"
 dmsetup message s-origin 0 fail off
 ok "with the old size it is accepted" pc_create c $M $C /dev/mapper/s-origin 64 writeback lru
 pc_wait_clean c
@@ -173,7 +177,8 @@ pc_create c $M $C $O 64 writethrough lru
 kmsg_mark
 nok "a second cache on the same metadata device" dmsetup create d \
 	--table "$(pc_table $M /dev/ram3 $O 64 writethrough lru)"
-like "$(kmsg)" "metadata device .*: in use by 25[0-9]:[0-9]+; a metadata device serves one" "refused by name"
+like "$(kmsg)" "metadata device .*: in use by 25[0-9]:[0-9]+; a metadata device serves one" \
+	"refused by name"
 dmsetup remove d 2>/dev/null || true
 ok "the first goes on" pc-io $dev read first 3000 count 400 check 256
 ok "reload of the same device" pc_reload c $M $C $O 64 writethrough lru

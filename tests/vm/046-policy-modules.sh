@@ -3,6 +3,7 @@
 # A policy whose module is missing is requested when a table names it, and never by a
 # message. Policies are exchanged while I/O runs, and every mapping stays.
 # timeout: 300
+# long: minutes, or times that a loaded machine stretches
 . "$(dirname "$0")/lib.sh"
 load_modules dm-polycache
 make_brd 3 65536
@@ -43,7 +44,8 @@ is "$(pc_status_field c policy)" cleaner "the new policy is there"
 is "$(cat /sys/module/dm_polycache_lru/refcnt)/$(cat /sys/module/dm_polycache_cleaner/refcnt)" 0/1 \
 	"and the old module is free"
 ok "which unloads" rmmod dm-polycache-lru
-ok "default is lru" pc_reload c /dev/ram0 /dev/ram1 /dev/ram2 64 writeback default "fill 8 bypass_sequential 0"
+ok "default is lru" pc_reload c /dev/ram0 /dev/ram1 /dev/ram2 64 writeback default \
+	"fill 8 bypass_sequential 0"
 is "$(pc_status_field c policy)" lru "by its name"
 like "$(asked)" "dm-polycache-lru" "requested again"
 nok "a module in use does not unload" rmmod dm-polycache-lru

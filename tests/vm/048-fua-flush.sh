@@ -51,9 +51,13 @@ count()
 # cost TEXT NAME: requests at the three disks, "m: writes flushes, c: ..., o: ..."
 cost()
 {
+	local d got=''
+
 	count
-	is "m ${N[m.writes]} ${N[m.flushes]} c ${N[c.writes]} ${N[c.flushes]} o ${N[o.writes]} ${N[o.flushes]}" \
-		"$1" "$2"
+	for d in m c o; do
+		got+="${got:+ }$d ${N[$d.writes]} ${N[$d.flushes]}"
+	done
+	is "$got" "$1" "$2"
 }
 
 # --- writeback -----------------------------------------------------------------------
@@ -108,12 +112,14 @@ sleep 1
 count
 pc-io $dev write first 4000 count 5 fsync 1 jobs 16 spread 1 step 0
 count
-is "${N[c.writes]} ${N[m.writes]} ${N[o.flushes]}" "80 0 0" "16 jobs that write and flush 5 times: no record"
+is "${N[c.writes]} ${N[m.writes]} ${N[o.flushes]}" "80 0 0" \
+	"16 jobs that write and flush 5 times: no record"
 cmp_ok "${N[c.flushes]}" "<=" 40 "80 flushes share ${N[c.flushes]} rounds"
 cmp_ok "${N[c.flushes]}" ">=" 5 "but each waits for one that began after its write"
 pc-io $dev write first 4200 count 2 fsync 1 jobs 16 spread 4
 count
-cmp_ok "${N[m.flushes]}" "<=" 24 "32 that need records share commits (${N[m.flushes]} flushes, ${N[m.writes]} writes)"
+cmp_ok "${N[m.flushes]}" "<=" 24 \
+	"32 that need records share commits (${N[m.flushes]} flushes, ${N[m.writes]} writes)"
 dmsetup message s-cache 0 set flush_us 0
 pc_read_stats c
 is "${STATS[waiting]} $(dm_inflight c)" "0 0 0" "nobody waits"
@@ -138,7 +144,8 @@ create writeback
 ionice -c3 pc-io $dev write first 5000
 pc-io $dev fsync
 count
-is "${N[o.writes]} ${N[o.flushes]} ${N[m.writes]}" "1 1 0" "a bypassed write: one flush of the origin, no record"
+is "${N[o.writes]} ${N[o.flushes]} ${N[m.writes]}" "1 1 0" \
+	"a bypassed write: one flush of the origin, no record"
 pc-io $dev fsync count 5
 cost "m 0 0 c 0 0 o 0 0" "and nothing for further flushes"
 remove

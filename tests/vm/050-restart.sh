@@ -15,10 +15,21 @@ create()
 {
 	udev_pause
 	dmsetup create c --noudevsync --table "$(pc_table /dev/ram0 /dev/mapper/cache \
-		/dev/mapper/s-origin 64 writeback lru "fill 8 bypass_sequential 0 writeback_target 70")"
+		/dev/mapper/s-origin 64 writeback lru \
+		"fill 8 bypass_sequential 0 writeback_target 70")"
 	pc_read_status c
 	udev_resume
 	udev_pause
+}
+
+# counters: those of the status line
+counters()
+{
+	local k
+
+	for k in read_hits read_misses write_hits write_misses demotions promotions; do
+		echo "$k ${STATUS[$k]}"
+	done
 }
 
 remove()
@@ -34,14 +45,13 @@ pc-io $dev write bs 32768 first 300 count 200 byte 256
 pc-io $dev read first 4800 count 800 step 2
 pc-io $dev fsync
 pc_read_status c
-counters="${STATUS[read_hits]} ${STATUS[read_misses]} ${STATUS[write_hits]} ${STATUS[write_misses]} ${STATUS[demotions]} ${STATUS[promotions]}"
+counters=$(counters)
 used=${STATUS[used]} dirty=${STATUS[dirty]}
 cmp_ok "$dirty" ">=" 200 "there are dirty blocks ($dirty of $used)"
 remove
 create
 is "${STATUS[used]} ${STATUS[dirty]}" "$used $dirty" "restart: every mapping and dirty bit"
-is "${STATUS[read_hits]} ${STATUS[read_misses]} ${STATUS[write_hits]} ${STATUS[write_misses]} ${STATUS[demotions]} ${STATUS[promotions]}" \
-	"$counters" "restart: lifetime counters"
+is "$(counters)" "$counters" "restart: lifetime counters"
 sim_reset s-origin
 ok "what was dirty is read back" pc-io $dev read bs 32768 first 300 count 200 check 256
 pc-io $dev read first 4800 count 800 step 2
@@ -122,12 +132,15 @@ pc_create c "$meta" "$cache" "$origin" 64 writeback lru
 settle
 blocks=$(pc_status_field c total)
 cmp_ok "$blocks" ">=" 1000000 "$blocks blocks"
-free=$(((free - $(kb MemAvailable)) * 1024)) slab=$((($(kb Slab) + $(kb VmallocUsed) - slab) * 1024))
+free=$(((free - $(kb MemAvailable)) * 1024)) slab=$((($(kb Slab) + $(kb VmallocUsed) - slab) * \
+	1024))
 pc_read_stats c
-diag "core ${STATS[memory_core]} pending ${STATS[memory_pending]} policy ${STATS[memory_policy]} metadata ${STATS[memory_metadata]} pages ${STATS[memory_pages]} writeback ${STATS[memory_writeback]}"
+diag "$(pc_stats c | grep '^memory')"
 diag "MemAvailable $free, slab and vmalloc $slab"
-cmp_ok "${STATS[memory_core]}" "<=" $((48 * blocks)) "the core: $((STATS[memory_core] / blocks)) bytes a block"
-cmp_ok "${STATS[memory_policy]}" "<=" $((24 * blocks)) "lru: $((STATS[memory_policy] / blocks)) bytes a block"
+cmp_ok "${STATS[memory_core]}" "<=" $((48 * blocks)) \
+	"the core: $((STATS[memory_core] / blocks)) bytes a block"
+cmp_ok "${STATS[memory_policy]}" "<=" $((24 * blocks)) \
+	"lru: $((STATS[memory_policy] / blocks)) bytes a block"
 bound=$((80 * blocks + 16 * 1024 * 1024))
 cmp_ok $free "<=" $bound "MemAvailable: $((free / blocks)) bytes a block"
 cmp_ok $slab "<=" $bound "slab and vmalloc: $((slab / blocks)) bytes a block"

@@ -527,7 +527,8 @@ pc_read_status()
 	local n
 
 	read -r -a w < <(dmsetup status "$1")
-	STATUS=([metadata_block]="${w[3]}" [metadata_used]="${w[4]%/*}" [metadata_total]="${w[4]#*/}"
+	STATUS=([metadata_block]="${w[3]}" [metadata_used]="${w[4]%/*}" \
+		[metadata_total]="${w[4]#*/}"
 		[block]="${w[5]}" [used]="${w[6]%/*}" [total]="${w[6]#*/}"
 		[read_hits]="${w[7]}" [read_misses]="${w[8]}" [write_hits]="${w[9]}"
 		[write_misses]="${w[10]}" [demotions]="${w[11]}" [promotions]="${w[12]}"

@@ -29,6 +29,9 @@ blank_meta()
 	dd if=/dev/zero of="${1:-/dev/mapper/meta}" bs=4k count=1 oflag=direct status=none
 }
 
+# for a load beside which other programs shall get on
+FIO_GENTLE="--numjobs=2 --thinktime=4000 --thinktime_blocks=4 --serialize_overlap=1"
+
 # stop_fio PID REPORT: ends a load that runs until then; fails if it had ended before,
 # or found what is wrong
 stop_fio()
