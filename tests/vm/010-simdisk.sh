@@ -15,7 +15,8 @@ message() { dmsetup message "$1" 0 "${@:2}"; }
 stats_of()
 {
 	message "$1" stats | awk -v keys="${*:2}" '{ v[$1] = $2 }
-		END { n = split(keys, k, " "); for (i = 1; i <= n; i++) printf "%s %s ", k[i], v[k[i]] }'
+		END { n = split(keys, k, " ")
+			for (i = 1; i <= n; i++) printf "%s %s ", k[i], v[k[i]] }'
 }
 stat_of() { message "$1" stats | awk -v k="$2" '$1 == k { print $2 }'; }
 
@@ -50,7 +51,10 @@ letters()
 		END {
 			k = split("A B C D E torn", name, " ")
 			for (i = 1; i <= k; i++)
-				if (name[i] in n) { printf "%s%s:%d", sep, name[i], n[name[i]]; sep = " " }
+				if (name[i] in n) {
+					printf "%s%s:%d", sep, name[i], n[name[i]]
+					sep = " "
+				}
 		}'
 }
 
@@ -117,7 +121,8 @@ unsim
 
 # --- counters -----------------------------------------------------------------
 
-for spec in "" "servers 2 read_us 20 write_us 20 flush_us 20 move late" "ssd wcache 1 move random"; do
+for spec in "" "servers 2 read_us 20 write_us 20 flush_us 20 move late" \
+	"ssd wcache 1 move random"; do
 	# shellcheck disable=SC2086
 	sim $spec
 	message s reset

@@ -14,8 +14,18 @@ if [ -z "${DM_DISABLE_UDEV:-}" ]; then
 	at_exit udevadm control --start-exec-queue
 	export DM_DISABLE_UDEV=1
 fi
-dm() { timeout 60 dmsetup "$@" 2>&1 | { grep -v "^Udev is running" || :; }; return "${PIPESTATUS[0]}"; }
-is_quiet() { [ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$(dmsetup info -c --noheadings -o minor c)/inflight")" = 0 ]; }
+dm()
+{
+	timeout 60 dmsetup "$@" 2>&1 | { grep -v "^Udev is running" || :; }
+	return "${PIPESTATUS[0]}"
+}
+is_quiet()
+{
+	local minor
+
+	minor=$(dmsetup info -c --noheadings -o minor c)
+	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
+}
 table() { pc_table /dev/ram0 /dev/ram1 /dev/ram2 "$@"; }
 
 # --- never resumed ------------------------------------------------------------
@@ -65,7 +75,8 @@ while [ $n -lt 200 ] && [ $((SECONDS - start)) -lt 40 ]; do
 	n=$((n + 1))
 	dm create c --table "$(table 128 writeback lru)" || fail "create $n"
 	# still being written back, filled and committed when the device goes
-	pc-io /dev/mapper/c write bs 4096 random 1000 count 20 jobs 4 seed $n byte 256 || fail "write $n"
+	pc-io /dev/mapper/c write bs 4096 random 1000 count 20 jobs 4 seed $n byte 256 ||
+			fail "write $n"
 	pc-io /dev/mapper/c read bs 4096 random 1000 count 20 jobs 4 seed $n || fail "read $n"
 	dm remove c || fail "remove $n"
 done

@@ -16,7 +16,13 @@ pc_create c /dev/mapper/s-meta /dev/ram1 /dev/ram2 128 writeback lru \
 dev=/dev/mapper/c
 io() { timeout 60 pc-io $dev "$@"; }
 status_of() { [ "$(pc_status_field c "$1")" = "$2" ]; }
-is_quiet() { [ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$(dmsetup info -c --noheadings -o minor c)/inflight")" = 0 ]; }
+is_quiet()
+{
+	local minor
+
+	minor=$(dmsetup info -c --noheadings -o minor c)
+	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
+}
 
 # known to the disk: blocks 0 to 9, and a sub-block of block 100
 io write bs 65536 count 10 byte 256 fsync 10
@@ -24,7 +30,8 @@ io write bs 4096 first 1600 count 1 byte 256 fsync 1
 
 # --- under load -----------------------------------------------------------------
 
-timeout 100 pc-io $dev write bs 4096 random 1000 first 2000 count 0 seconds 6 jobs 4 byte 256 2>load.err &
+timeout 100 pc-io $dev write bs 4096 random 1000 first 2000 count 0 seconds 6 jobs 4 \
+	byte 256 2>load.err &
 load=$!
 sleep 2
 dmsetup message s-meta 0 fail write 0 0 0

@@ -14,11 +14,18 @@ make_sim s-cache /dev/ram1
 make_sim s-origin /dev/ram2
 dev=/dev/mapper/c
 io() { timeout 60 pc-io $dev "$@"; }
-is_quiet() { [ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$(dmsetup info -c --noheadings -o minor c)/inflight")" = 0 ]; }
+is_quiet()
+{
+	local minor
+
+	minor=$(dmsetup info -c --noheadings -o minor c)
+	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
+}
 create()
 {
 	dd if=/dev/zero of=/dev/ram0 bs=4k count=1 oflag=direct status=none
-	pc_create c /dev/ram0 /dev/mapper/s-cache /dev/mapper/s-origin 128 "$1" lru "bypass_sequential 0 commit_ms 100"
+	pc_create c /dev/ram0 /dev/mapper/s-cache /dev/mapper/s-origin 128 "$1" lru \
+		"bypass_sequential 0 commit_ms 100"
 }
 is_gone() { dmsetup status c | grep -q Fail; }
 is_clean() { [ "$(pc_status_field c dirty)" = 0 ]; }
