@@ -37,7 +37,7 @@ crash_make_disks()
 	udev_settle
 	if [ -z "${DM_DISABLE_UDEV:-}" ]; then
 		udevadm control --stop-exec-queue
-		at_exit udevadm control --start-exec-queue
+		at_exit 'unset DM_DISABLE_UDEV; udev_resume'
 		export DM_DISABLE_UDEV=1
 	fi
 }

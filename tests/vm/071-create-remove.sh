@@ -9,19 +9,7 @@
 
 load_modules
 make_brd 4 16384
-# udev would read the devices, and meet the faults meant for others
-if [ -z "${DM_DISABLE_UDEV:-}" ]; then
-	udev_settle
-	udevadm control --stop-exec-queue
-	at_exit udevadm control --start-exec-queue
-	export DM_DISABLE_UDEV=1
-	exec 2> >(sed '/^Udev is running/d' >&2)
-fi
-if [ -z "${DM_DISABLE_UDEV:-}" ]; then
-	udevadm control --stop-exec-queue
-	at_exit udevadm control --start-exec-queue
-	export DM_DISABLE_UDEV=1
-fi
+udev_off
 dm()
 {
 	timeout 60 dmsetup "$@" 2>&1 | { grep -v "^Udev is running" || :; }

@@ -9,14 +9,7 @@
 
 load_modules
 make_brd 3 16384
-# udev would read the devices, and meet the faults meant for others
-if [ -z "${DM_DISABLE_UDEV:-}" ]; then
-	udev_settle
-	udevadm control --stop-exec-queue
-	at_exit udevadm control --start-exec-queue
-	export DM_DISABLE_UDEV=1
-	exec 2> >(sed '/^Udev is running/d' >&2)
-fi
+udev_off
 make_sim s-meta /dev/ram0
 # no commit but for who asks for one
 pc_create c /dev/mapper/s-meta /dev/ram1 /dev/ram2 128 writeback lru \

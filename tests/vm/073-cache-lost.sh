@@ -10,14 +10,7 @@
 
 load_modules
 make_brd 3 16384
-# udev would read the devices, and meet the faults meant for others
-if [ -z "${DM_DISABLE_UDEV:-}" ]; then
-	udev_settle
-	udevadm control --stop-exec-queue
-	at_exit udevadm control --start-exec-queue
-	export DM_DISABLE_UDEV=1
-	exec 2> >(sed '/^Udev is running/d' >&2)
-fi
+udev_off
 make_sim s-cache /dev/ram1
 make_sim s-origin /dev/ram2
 dev=/dev/mapper/c

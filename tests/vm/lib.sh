@@ -327,6 +327,18 @@ udev_resume()
 	return 1
 }
 
+# udev_off: udev reads no device until the end of the test, where a look would be
+# counted or meet a fault; dmsetup makes the nodes, and devices may come and go
+udev_off()
+{
+	[ -z "${DM_DISABLE_UDEV:-}" ] || return 0
+	udev_settle
+	udevadm control --stop-exec-queue
+	export DM_DISABLE_UDEV=1
+	at_exit 'unset DM_DISABLE_UDEV; udev_resume'
+	exec 2> >(sed '/^Udev is running/d' >&2)
+}
+
 # sim_stat NAME KEY: one counter of a simulated disk; sim_reset NAME...
 sim_stat()
 {
