@@ -112,7 +112,11 @@ struct sim {
 	struct pc_pendings ps;
 	enum pc_mode mode;
 	bool failed, errors, stop, verbose;
+	/* flavours of a run */
 	bool slow;		/* much happens while a flush is in flight */
+	bool restless;		/* modes change often */
+	bool bypasses;		/* some writes pass the cache by */
+	bool narrow;		/* all of it happens to one origin block */
 	u8 origin_writes[WORLD_OBLOCKS][WORLD_SUBS];
 	int nr_must, nr_dirty, nr_intents, max_intents;
 	struct op ops[SIM_OPS];

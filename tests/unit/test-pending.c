@@ -26,12 +26,17 @@ static u32 nr_ops(struct sim *s)
 	return n;
 }
 
+static u8 random_oblock(struct sim *s)
+{
+	return s->narrow ? 1 : unit_random_below(&s->r, WORLD_OBLOCKS);
+}
+
 static void new_write(struct sim *s)
 {
 	struct op *op = sim_new_op(s);
 	u32 cells;
 
-	op->oblock = unit_random_below(&s->r, WORLD_OBLOCKS);
+	op->oblock = random_oblock(s);
 	cells = cells_of_origin(op->oblock);
 	op->first = unit_random_below(&s->r, cells);
 	op->n = 1 + unit_random_below(&s->r, cells - op->first);
@@ -42,7 +47,7 @@ static void new_write(struct sim *s)
 			op->n = cells - op->first;
 	}
 	op->fua = sim_one_in(s, 6);
-	op->bypass = sim_one_in(s, 6);
+	op->bypass = s->bypasses && sim_one_in(s, 6);
 	op->version = world_new_version(&s->m, op->oblock, ((1u << op->n) - 1) << op->first);
 }
 
@@ -51,7 +56,7 @@ static void new_discard(struct sim *s)
 	struct op *op = sim_new_op(s);
 
 	op->is_discard = true;
-	op->oblock = unit_random_below(&s->r, WORLD_OBLOCKS);
+	op->oblock = random_oblock(s);
 	op->first = 2 * unit_random_below(&s->r, cells_of_origin(op->oblock) / 2);
 	op->n = 2 * (1 + unit_random_below(&s->r, (cells_of_origin(op->oblock) - op->first) / 2));
 }
@@ -77,12 +82,12 @@ static bool new_event(struct sim *s)
 			new_discard(s);
 		return true;
 	case 9:
-		if (sim_one_in(s, 4))
+		if (sim_one_in(s, s->restless ? 1 : 20))
 			s->mode = unit_random_below(&s->r, PC_NR_MODES);
 		return true;
 	case 10 ... 12:
 		return !world_is_crowded(&s->m) &&
-		       sim_start_fill(s, unit_random_below(&s->r, WORLD_OBLOCKS),
+		       sim_start_fill(s, random_oblock(s),
 				      1 + unit_random_below(&s->r, (1u << WORLD_SUBS) - 1));
 	case 13:
 		return (blk->flags & PC_BLOCK_MAPPED) && sim_demote(s, blk, sim_one_in(s, 2));
@@ -267,6 +272,7 @@ static const char *drain(struct sim *s)
 {
 	const char *bad = NULL;
 	u32 i;
+	int nr_dirty = 0;
 
 	s->stop = true;
 	for (i = 0; i < DRAIN && !bad && !is_drained(s); i++) {
@@ -281,6 +287,10 @@ static const char *drain(struct sim *s)
 		bad = "something waits for ever";
 	if (!bad && !s->failed && s->nr_must)
 		bad = "records are missing with nothing pending";
+	for (i = 0; i < WORLD_CBLOCKS; i++)
+		nr_dirty += !!s->b.table[i].dirty;
+	if (!bad && !s->failed && s->nr_dirty != nr_dirty)
+		bad = "the number of dirty blocks is wrong";
 	return bad;
 }
 
@@ -305,6 +315,9 @@ static const char *play(struct sim *s)
 	while (cuts-- && !bad) {
 		s->errors = sim_one_in(s, 2);
 		s->slow = sim_one_in(s, 3);
+		s->restless = sim_one_in(s, 2);
+		s->bypasses = sim_one_in(s, 2);
+		s->narrow = sim_one_in(s, 2);
 		s->mode = unit_random_below(&s->r, PC_NR_MODES);
 		if (sim_one_in(s, 2))
 			s->mode = PC_MODE_WRITEBACK;
