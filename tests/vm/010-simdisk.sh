@@ -72,7 +72,18 @@ iops()
 		awk -F';' '{ print $8 + $49 }'
 }
 
-in_flight() { [ "$(stat_of s inflight)" -ge "$1" ]; }
+# in_flight COUNT: so many requests at least, asked of sysfs to start no process
+in_flight()
+{
+	local dir name reads writes
+
+	for dir in /sys/block/dm-*; do
+		read -r name <"$dir/dm/name"
+		read -r reads writes <"$dir/inflight"
+		[ "$name" != s ] || [ $((reads + writes)) -lt "$1" ] || return 0
+	done
+	return 1
+}
 
 # batch RW SIZE COUNT: the device gets COUNT requests at one instant, so that what it
 # makes of them does not depend on how fast the guest is
