@@ -137,7 +137,7 @@ static void change_of_kind(void **state)
 	assert_true(pc_pending_wants_change(f.p));
 	assert_false(pc_pending_compose_asked(&f.b, f.p, false));
 	pc_pending_gather(&f.b, f.p);
-	assert_false(pc_pending_compose(&f.b, f.p, true, false, false));
+	assert_false(pc_pending_compose(&f.b, f.p, true, false, true));
 	f.blk->writes[1] = 1;
 	pc_pending_gather(&f.b, f.p);
 	assert_false(pc_pending_compose(&f.b, f.p, true, true, false));
