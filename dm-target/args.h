@@ -35,7 +35,7 @@ struct pc_tunables {
 	u32 set;			/* bit PC_KEY_x: given, echo it in the status line */
 };
 
-/* The keys, in the order of the status line; pc_tunable_name() gives their text. */
+/* The keys, in the order of the status line; pc_args_key_name() gives their text. */
 enum pc_key {
 	PC_KEY_MIGRATION_THRESHOLD,
 	PC_KEY_BYPASS_SEQUENTIAL,

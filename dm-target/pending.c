@@ -99,8 +99,8 @@ bool pc_pending_is_done(const struct pc_blocks *b, const struct pc_pending *p)
 {
 	const struct pc_block *blk = &b->table[p->cblock];
 
-	return !p->refs && !p->busy && !p->frozen && !p->discarding && !p->copying && !p->uncleaned && !p->must &&
-	       !p->want && !p->waiters_head &&
+	return !p->busy && !p->frozen && !p->discarding && !p->copying && !p->uncleaned &&
+	       !p->must && !p->want && !p->waiters_head &&
 	       !(p->flags & ~(PC_PENDING_G_QUIET | PC_PENDING_URGENT)) &&
 	       !(blk->flags & PC_BLOCK_DEMOTING) &&
 	       (p->disk.flags & PC_BLOCK_MAPPED) == (blk->flags & PC_BLOCK_MAPPED) &&

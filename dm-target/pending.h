@@ -41,7 +41,6 @@ struct pc_pending {
 	u32 next_free;		/* pool lock */
 	u16 flags;
 	u16 want;		/* PC_BLOCK_INTENT_x asked for, or 0 */
-	u16 refs;		/* users that need the object to stay, besides the masks */
 
 	u64 busy;		/* being populated, or a two-device write in flight */
 	u64 frozen;		/* writeback's second try: user writes wait (rule 16) */

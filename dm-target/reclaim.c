@@ -75,7 +75,7 @@ bool pc_reclaim_demote(struct pc_cache *pc, struct pc_block *blk, bool with_flus
 	    !pc_block_is_idle(blk))
 		return false;
 	if (p && (p->busy || p->frozen || p->discarding || p->copying || p->uncleaned ||
-		  p->must || p->want || p->refs || p->waiters_head ||
+		  p->must || p->want || p->waiters_head ||
 		  (p->flags & PC_PENDING_COMPOSED)))
 		return false;
 	if (!with_flush && pc_disk_any_cache_wins(blk, p))

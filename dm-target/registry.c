@@ -530,11 +530,6 @@ u32 pc_host_flags(struct pc_policy_host *host)
 	return flags;
 }
 
-bool pc_host_is_swapping(struct pc_policy_host *host)
-{
-	return READ_ONCE(host->swap);
-}
-
 size_t pc_host_policy_memory(struct pc_policy_host *host)
 {
 	unsigned long flags;
@@ -544,12 +539,6 @@ size_t pc_host_policy_memory(struct pc_policy_host *host)
 	bytes = host->policy->type->memory(host->policy);
 	spin_unlock_irqrestore(&host->lock, flags);
 	return bytes;
-}
-
-size_t pc_host_memory(struct pc_policy_host *host)
-{
-	return sizeof(*host) + held_bytes(host) +
-	       num_possible_cpus() * sizeof(struct hit_buffer) + pc_host_policy_memory(host);
 }
 
 /* Exchange */

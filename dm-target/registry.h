@@ -77,9 +77,7 @@ unsigned int pc_host_emit(struct pc_policy_host *host, char *buf, size_t len);
 void pc_host_name(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE]);
 u32 pc_host_version(struct pc_policy_host *host);
 u32 pc_host_flags(struct pc_policy_host *host);
-bool pc_host_is_swapping(struct pc_policy_host *host);
-/* Bytes allocated: all, and by the policy alone. */
-size_t pc_host_memory(struct pc_policy_host *host);
+/* Bytes allocated by the policy. */
 size_t pc_host_policy_memory(struct pc_policy_host *host);
 
 /*

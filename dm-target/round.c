@@ -83,17 +83,6 @@ static bool is_clean(struct pc_round *r)
 	       !atomic_read(&r->unflushed);
 }
 
-bool pc_round_is_clean(struct pc_round *r)
-{
-	unsigned long flags;
-	bool clean;
-
-	spin_lock_irqsave(&r->lock, flags);
-	clean = is_clean(r);
-	spin_unlock_irqrestore(&r->lock, flags);
-	return clean;
-}
-
 bool pc_round_has_no_copy(struct pc_round *r)
 {
 	unsigned long flags;

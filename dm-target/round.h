@@ -53,9 +53,6 @@ void pc_round_wait(struct pc_round *r, struct pc_round_wait *w, bool copies);
 /* gone: nothing on the device is needed any more, from now on all are told at once. */
 void pc_round_gone(struct pc_round *r, bool gone);
 
-/* Nothing of users' writes lies there unflushed and none is being flushed. */
-bool pc_round_is_clean(struct pc_round *r);
-
 /* After a round: no copy of writeback's completed since a flush that has ended. */
 bool pc_round_has_no_copy(struct pc_round *r);
 

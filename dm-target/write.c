@@ -242,7 +242,7 @@ void pc_write_leaves(struct pc_cache *pc, struct pc_block *blk, struct pc_pendin
 	if (--blk->writes[parity] || !p)
 		return;
 	if (p->copying)
-		pc_writeback_unblock(pc);
+		pc_writeback_kick(pc);
 	if (p->discarding)
 		wake_up(&pc->discard_wait);
 }

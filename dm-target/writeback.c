@@ -632,11 +632,6 @@ void pc_writeback_schedule(struct pc_cache *pc)
 		queue_delayed_work(pc->wq, work, msecs_to_jiffies(PC_IDLE_MS));
 }
 
-void pc_writeback_unblock(struct pc_cache *pc)
-{
-	pc_writeback_kick(pc);
-}
-
 void pc_writeback_flush(struct pc_cache *pc)
 {
 	pc->writeback->passes = 0;

@@ -12,12 +12,13 @@
 int pc_writeback_init(struct pc_cache *pc);
 void pc_writeback_exit(struct pc_cache *pc);
 
-/* Any context. There is something dirty, or a reason to clean it now. */
+/*
+ * Any context. There is something dirty, or a reason to clean it now, or the last
+ * write that a copy waits for has completed.
+ */
 void pc_writeback_kick(struct pc_cache *pc);
 /* Any context. A block became dirty: look when the origin may be idle. */
 void pc_writeback_schedule(struct pc_cache *pc);
-/* Any context. The last write that a copy waits for has completed. */
-void pc_writeback_unblock(struct pc_cache *pc);
 /* The message `flush`: everything that is dirty now is written back once. */
 void pc_writeback_flush(struct pc_cache *pc);
 size_t pc_writeback_memory(struct pc_cache *pc);

@@ -198,7 +198,7 @@ bool sim_demote(struct sim *s, struct pc_block *blk, bool with_flush)
 	if (s->failed || (blk->flags & PC_BLOCK_DEMOTING) || blk->dirty || !pc_block_is_idle(blk))
 		return false;
 	if (p && (p->busy || p->frozen || p->discarding || p->copying || p->uncleaned ||
-		  p->must || p->want || p->refs || p->waiters_head ||
+		  p->must || p->want || p->waiters_head ||
 		  (p->flags & PC_PENDING_COMPOSED)))
 		return false;
 	if (!with_flush && pc_disk_any_cache_wins(blk, p))

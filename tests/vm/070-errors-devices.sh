@@ -14,13 +14,7 @@ make_sim s-cache /dev/ram1
 make_sim s-origin /dev/ram2
 dev=/dev/mapper/c
 io() { timeout 60 pc-io $dev "$@"; }
-is_quiet()
-{
-	local minor
-
-	minor=$(dmsetup info -c --noheadings -o minor c)
-	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
-}
+is_quiet() { [ "$(dm_inflight c)" = "0 0" ]; }
 origin() { timeout 60 pc-io /dev/ram2 "$@"; }
 fails() { dmsetup message "s-$1" 0 fail "${@:2}"; }
 works() { dmsetup message s-cache 0 fail off; dmsetup message s-origin 0 fail off; }

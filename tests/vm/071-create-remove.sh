@@ -16,13 +16,7 @@ dm()
 	timeout 60 dmsetup "$@" 2>&1 | { grep -v "^Udev is running" || :; }
 	return "${PIPESTATUS[0]}"
 }
-is_quiet()
-{
-	local minor
-
-	minor=$(dmsetup info -c --noheadings -o minor c)
-	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
-}
+is_quiet() { [ "$(dm_inflight c)" = "0 0" ]; }
 table() { pc_table /dev/ram0 /dev/ram1 /dev/ram2 "$@"; }
 
 # --- never resumed ------------------------------------------------------------

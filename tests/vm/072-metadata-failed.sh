@@ -17,13 +17,7 @@ pc_create c /dev/mapper/s-meta /dev/ram1 /dev/ram2 128 writeback lru \
 dev=/dev/mapper/c
 io() { timeout 60 pc-io $dev "$@"; }
 status_of() { [ "$(pc_status_field c "$1")" = "$2" ]; }
-is_quiet()
-{
-	local minor
-
-	minor=$(dmsetup info -c --noheadings -o minor c)
-	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
-}
+is_quiet() { [ "$(dm_inflight c)" = "0 0" ]; }
 
 # known to the disk: blocks 0 to 9, and a sub-block of block 100
 io write bs 65536 count 10 byte 256 fsync 10

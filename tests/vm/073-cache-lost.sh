@@ -15,13 +15,7 @@ make_sim s-cache /dev/ram1
 make_sim s-origin /dev/ram2
 dev=/dev/mapper/c
 io() { timeout 60 pc-io $dev "$@"; }
-is_quiet()
-{
-	local minor
-
-	minor=$(dmsetup info -c --noheadings -o minor c)
-	[ "$(awk '{ print $1 + $2 }' "/sys/block/dm-$minor/inflight")" = 0 ]
-}
+is_quiet() { [ "$(dm_inflight c)" = "0 0" ]; }
 create()
 {
 	dd if=/dev/zero of=/dev/ram0 bs=4k count=1 oflag=direct status=none
