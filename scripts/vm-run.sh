@@ -321,11 +321,22 @@ boot()
 	tail_pid=
 }
 
-# The guest's last words on its console, for a boot that ended badly
+# The guest's last words on its console, for a boot that ended badly: the last LINES
+# of it; where it died of something that it reported, all from the report on, and
+# LINES/2 before it
 show_logs()
 {
+	local lines=${1:-60} death from
+
 	echo "# end of the guest's console ($kver, $accel):"
-	tail -n "${1:-60}" "$run/console" | tr -d '\r' | sed 's/^/#   /'
+	death=$(grep -naE 'Kernel panic|Oops|kernel BUG|unable to handle|general protection fault' \
+		"$run/console" | head -n 1 | cut -d : -f 1)
+	from=$(($(wc -l <"$run/console") - lines + 1))
+	if [ -n "$death" ] && [ $((death - lines / 2)) -lt $from ]; then
+		from=$((death - lines / 2))
+	fi
+	tail -n "+$((from > 0 ? from : 1))" "$run/console" | head -n 300 | tr -d '\r' |
+		sed 's/^/#   /'
 	[ ! -s "$run/qemu" ] || tail -n 20 "$run/qemu" | sed 's/^/# qemu: /'
 }
 
