@@ -184,9 +184,7 @@ struct pc_cache {
 	struct delayed_work tick_work;	/* every second: policy, mode changes under way */
 	bool flush_wanted;		/* message `flush` */
 
-	/* streams */
-	spinlock_t stream_lock;
-	struct pc_streams streams;
+	struct pc_stream_shard *streams;	/* PC_NR_STREAM_TABLES of them, map.c */
 
 	atomic_t cache_errors;		/* in a row, loss.c */
 	struct work_struct loss_work;

@@ -65,10 +65,6 @@ void pc_flush_bio(struct pc_cache *pc, struct bio *bio)
 	int i;
 
 	pc_count(pc, PC_STAT_FLUSH);
-	spin_lock_irqsave(&pc->stream_lock, flags);
-	pc_stream_flushed(&pc->streams);
-	spin_unlock_irqrestore(&pc->stream_lock, flags);
-
 	spin_lock_irqsave(&pc->flush_lock, flags);
 	record = !PC_BREAK_RULE13 && atomic_read(&pc->nr_must);
 	if (record)

@@ -9,6 +9,7 @@
  * submitted at most once; what goes elsewhere goes as a clone (endio.c, write.c).
  */
 #include <linux/ioprio.h>
+#include <linux/slab.h>
 
 #include "cache.h"
 #include "discard.h"
@@ -47,15 +48,61 @@ static int map_lookup(struct pc_cache *pc, struct bio *bio, bool in_map)
 	return l.is_write ? pc_write_map(&l) : pc_read_map(&l);
 }
 
+struct pc_stream_shard {
+	spinlock_t lock;
+	struct pc_streams streams;
+} ____cacheline_aligned_in_smp;
+
+/* All that was written lately may be a log. */
+static void note_flush(struct pc_cache *pc)
+{
+	struct pc_stream_shard *sh;
+	unsigned long flags;
+
+	for (sh = pc->streams; sh < pc->streams + PC_NR_STREAM_TABLES; sh++) {
+		if (pc_stream_is_marked(&sh->streams))
+			continue;
+		spin_lock_irqsave(&sh->lock, flags);
+		pc_stream_flushed(&sh->streams);
+		spin_unlock_irqrestore(&sh->lock, flags);
+	}
+}
+
+/* True if the bio belongs to a stream that is to bypass: one longer than limit sectors. */
+static bool is_sequential(struct pc_cache *pc, struct bio *bio, u32 limit)
+{
+	bool is_write = op_is_write(bio->bi_opf), may_bypass;
+	u64 sector = bio->bi_iter.bi_sector, end = bio_end_sector(bio);
+	u32 sectors = bio_sectors(bio);
+	struct pc_stream_shard *sh = pc->streams + pc_stream_table(sector);
+	struct pc_stream_shard *next = pc->streams + pc_stream_table(end);
+	struct pc_stream moved;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sh->lock, flags);
+	may_bypass = pc_stream_note(&sh->streams, is_write, sector, sectors) > limit &&
+		!(is_write && pc_stream_is_log(&sh->streams, end, sectors));
+	if (next != sh)
+		pc_stream_last(&sh->streams, is_write, &moved);
+	spin_unlock_irqrestore(&sh->lock, flags);
+	if (next != sh) {
+		spin_lock_irqsave(&next->lock, flags);
+		pc_stream_enter(&next->streams, is_write, &moved);
+		spin_unlock_irqrestore(&next->lock, flags);
+	}
+	if (is_write && (bio->bi_opf & REQ_FUA)) {
+		note_flush(pc);
+		return false;
+	}
+	return may_bypass && !(bio->bi_opf & (REQ_META | REQ_PRIO));
+}
+
 /* Streams and idle-class I/O (rule 17); once a bio, in the submitter's context. */
 static void classify(struct pc_cache *pc, struct bio *bio)
 {
 	struct pc_bio *pb = pc_bio(bio);
 	u32 limit = READ_ONCE(pc->tunables.bypass_sequential);
-	bool is_write = op_is_write(pb->opf);
-	u64 sector = bio->bi_iter.bi_sector, length;
 	int class = IOPRIO_PRIO_CLASS(bio->bi_ioprio);
-	unsigned long flags;
 
 	if (class == IOPRIO_CLASS_NONE)
 		class = IOPRIO_PRIO_CLASS(get_current_ioprio());
@@ -63,19 +110,10 @@ static void classify(struct pc_cache *pc, struct bio *bio)
 		pb->idle_class = true;
 		pc_count(pc, PC_STAT_IDLE_CLASS);
 	}
-	if (!limit)
-		return;
-	spin_lock_irqsave(&pc->stream_lock, flags);
-	length = pc_stream_note(&pc->streams, is_write, sector, bio_sectors(bio));
-	if (is_write && (pb->opf & REQ_FUA))
-		pc_stream_flushed(&pc->streams);
-	else if (length > limit && !(pb->opf & (REQ_META | REQ_PRIO)) &&
-		 !(is_write && pc_stream_is_log(&pc->streams, sector + bio_sectors(bio),
-						bio_sectors(bio))))
+	if (limit && is_sequential(pc, bio, limit)) {
 		pb->sequential = true;
-	spin_unlock_irqrestore(&pc->stream_lock, flags);
-	if (pb->sequential)
 		pc_count(pc, PC_STAT_SEQUENTIAL);
+	}
 }
 
 int pc_map_bio(struct pc_cache *pc, struct bio *bio)
@@ -86,6 +124,7 @@ int pc_map_bio(struct pc_cache *pc, struct bio *bio)
 	pb->iter = bio->bi_iter;
 	pb->opf = bio->bi_opf;
 	if (bio->bi_opf & REQ_PREFLUSH) {
+		note_flush(pc);
 		pc_flush_bio(pc, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
@@ -128,17 +167,26 @@ static void deferred_work(struct work_struct *work)
 
 int pc_map_init(struct pc_cache *pc)
 {
+	unsigned int i;
+
 	spin_lock_init(&pc->deferred_lock);
-	spin_lock_init(&pc->stream_lock);
 	bio_list_init(&pc->deferred);
 	bio_list_init(&pc->pool_waiters);
 	INIT_WORK(&pc->deferred_work, deferred_work);
-	pc_stream_init(&pc->streams);
 	pc_read_init(pc);
+	pc->streams = kcalloc(PC_NR_STREAM_TABLES, sizeof(*pc->streams), GFP_KERNEL);
+	if (!pc->streams)
+		return -ENOMEM;
+	for (i = 0; i < PC_NR_STREAM_TABLES; i++) {
+		spin_lock_init(&pc->streams[i].lock);
+		pc_stream_init(&pc->streams[i].streams);
+	}
 	return pc_write_init(pc);
 }
 
 void pc_map_exit(struct pc_cache *pc)
 {
 	pc_write_exit(pc);
+	kfree(pc->streams);
+	pc->streams = NULL;
 }

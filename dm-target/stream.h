@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * [S] Sequential detection: a small table of streams, matched by where their last
+ * [S] Sequential detection: small tables of streams, matched by where their last
  * request ended, replaced least recently used first; and the memory of where
  * flushes came lately (DESIGN rule 17: write-ahead logs are no streams).
  *
- * Reads and writes have tables of their own. The caller holds the lock; time is a
- * counter of requests, kept inside.
+ * A struct pc_streams is the table of some regions of the origin, so that requests
+ * to different regions need no common lock: the caller keeps PC_NR_STREAM_TABLES of
+ * them, each under a lock of its own, asks pc_stream_table which one knows a place,
+ * and carries a stream over that grows out of its region. Reads and writes have
+ * tables of their own. The caller holds the table's lock; time is a counter of
+ * requests, kept inside.
  */
 #ifndef PC_STREAM_H
 #define PC_STREAM_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 
-#define PC_NR_STREAMS 32
+#define PC_NR_STREAM_TABLES 32u
+#define PC_NR_STREAMS 16
+/* regions of 4 MiB (8192 sectors) */
+#define PC_STREAM_REGION_SHIFT 13
 /* a write this long or longer may be a stream even where flushes come (sectors) */
 #define PC_STREAM_LOG_SECTORS 128u
 /* flushes are remembered for so many writes */
@@ -28,18 +36,40 @@ struct pc_stream {
 struct pc_streams {
 	struct pc_stream table[2][PC_NR_STREAMS];	/* by direction: 0 read, 1 write */
 	u64 clock[2];
+	u64 marked;		/* the write counter at the last flush */
 };
 
 void pc_stream_init(struct pc_streams *s);
 
 /*
- * A request of so many sectors at sector. Returns the length of the stream that it
- * belongs to, itself included, in sectors: a lone request returns its own length.
+ * The number of the table that knows the streams whose last request ended where
+ * sector begins, below PC_NR_STREAM_TABLES.
+ */
+unsigned int pc_stream_table(u64 sector);
+
+/*
+ * A request of so many sectors at sector, in the table of that sector. Returns the
+ * length of the stream that it belongs to, itself included, in sectors: a lone request
+ * returns its own length. Where the end of the request has another table, the stream
+ * is to go there: pc_stream_last here, then pc_stream_enter there.
  */
 u64 pc_stream_note(struct pc_streams *s, bool write, u64 sector, u32 sectors);
 
-/* A FLUSH or FUA came: the streams written lately are logs for some time. */
+/* *moved is the stream that was noted last, with its flush told in writes ago. */
+void pc_stream_last(const struct pc_streams *s, bool write, struct pc_stream *moved);
+void pc_stream_enter(struct pc_streams *s, bool write, const struct pc_stream *moved);
+
+/* A FLUSH or FUA came: the streams written here lately are logs for some time. */
 void pc_stream_flushed(struct pc_streams *s);
+
+/*
+ * True if nothing was written here since the last flush, so that pc_stream_flushed
+ * would change nothing. May be asked without the lock.
+ */
+static inline bool pc_stream_is_marked(const struct pc_streams *s)
+{
+	return READ_ONCE(s->clock[1]) == READ_ONCE(s->marked);
+}
 
 /* True if a write of so many sectors ending a stream at sector belongs to a log. */
 bool pc_stream_is_log(const struct pc_streams *s, u64 sector, u32 sectors);

@@ -44,7 +44,7 @@ static void test_stream_survives_random_reads(void **state)
 {
 	u64 next = 1ull << 40;
 
-	/* 31 others between two requests of a stream leave it alone, 32 push it out */
+	/* 15 others between two requests of a stream leave it alone, 16 push it out */
 	pc_stream_note(&s, false, next, 8);
 	for (u64 i = 0; i < PC_NR_STREAMS - 1; i++)
 		pc_stream_note(&s, false, i * 100, 8);
@@ -101,6 +101,114 @@ static void test_stream_flush_without_writes(void **state)
 	pc_stream_note(&s, false, 0, 8);
 	pc_stream_flushed(&s);
 	assert_false(pc_stream_is_log(&s, 0, 8));
+}
+
+/* --- over regions, each with a table of its own --------------------------------- */
+
+#define REGION (1u << PC_STREAM_REGION_SHIFT)
+
+static struct pc_streams tables[PC_NR_STREAM_TABLES];
+
+static int setup_tables(void **state)
+{
+	for (unsigned int i = 0; i < PC_NR_STREAM_TABLES; i++)
+		pc_stream_init(tables + i);
+	return 0;
+}
+
+static struct pc_streams *table_of(u64 sector)
+{
+	assert_true(pc_stream_table(sector) < PC_NR_STREAM_TABLES);
+	return tables + pc_stream_table(sector);
+}
+
+/* as map.c does it */
+static u64 note(bool write, u64 sector, u32 sectors)
+{
+	struct pc_streams *from = table_of(sector), *to = table_of(sector + sectors);
+	u64 length = pc_stream_note(from, write, sector, sectors);
+	struct pc_stream moved;
+
+	if (from != to) {
+		pc_stream_last(from, write, &moved);
+		pc_stream_enter(to, write, &moved);
+	}
+	return length;
+}
+
+static bool is_log(u64 sector, u32 sectors)
+{
+	return pc_stream_is_log(table_of(sector), sector, sectors);
+}
+
+static void flushed(void)
+{
+	for (unsigned int i = 0; i < PC_NR_STREAM_TABLES; i++) {
+		if (!pc_stream_is_marked(tables + i))
+			pc_stream_flushed(tables + i);
+		assert_true(pc_stream_is_marked(tables + i));
+	}
+}
+
+/* Streams grow over the ends of their regions, met exactly and crossed. */
+static void test_stream_over_regions(void **state)
+{
+	u64 ends[] = { 8, 24, 256, 1000, REGION, 3 * REGION - 8 };
+
+	for (unsigned int i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		u64 start = (u64)(i + 1) << 32, at = start;
+
+		while (at < start + 64ull * REGION) {
+			assert_int_equal(note(i & 1, at, ends[i]), at + ends[i] - start);
+			at += ends[i];
+		}
+	}
+}
+
+/* Regions next to each other do not share a table, or a table would be a lock for all. */
+static void test_stream_regions_spread(void **state)
+{
+	unsigned int count[PC_NR_STREAM_TABLES] = { 0 };
+
+	for (u64 i = 0; i < 4096; i++)
+		count[pc_stream_table(i * REGION + 1)]++;
+	for (unsigned int i = 0; i < PC_NR_STREAM_TABLES; i++)
+		assert_in_range(count[i], 64, 256);
+}
+
+/* A log stays one over the end of a region, and where it wraps to another. */
+static void test_stream_log_over_regions(void **state)
+{
+	u64 start = 5ull * REGION - 80, at = start;
+
+	note(true, at, 8);
+	flushed();
+	for (at += 8; at < start + 160; at += 8) {
+		note(true, at, 8);
+		assert_true(is_log(at, 8));
+	}
+	assert_ptr_not_equal(table_of(start), table_of(at));
+	assert_true(is_log(start + 8, 8));
+	/* without another flush it is none after as many writes as elsewhere */
+	for (; at < start + 8 * PC_STREAM_LOG_WRITES; at += 8) {
+		note(true, at, 8);
+		assert_true(is_log(at, 8));
+	}
+	note(true, at, 8);
+	/* the write that left the region counts in both: one earlier */
+	assert_false(is_log(at, 8));
+}
+
+/* A flush is noted where something was written since the last one, and only there. */
+static void test_stream_marks(void **state)
+{
+	assert_true(pc_stream_is_marked(tables));
+	note(false, 0, 8);
+	assert_true(pc_stream_is_marked(table_of(8)));
+	note(true, 100, 8);
+	assert_false(pc_stream_is_marked(table_of(108)));
+	flushed();
+	assert_true(is_log(108, 8));
 }
 
 struct model {
@@ -161,6 +269,10 @@ int main(void)
 		cmocka_unit_test_setup(test_stream_log_is_forgotten, setup),
 		cmocka_unit_test_setup(test_stream_log_slot_reused, setup),
 		cmocka_unit_test_setup(test_stream_flush_without_writes, setup),
+		cmocka_unit_test_setup(test_stream_over_regions, setup_tables),
+		cmocka_unit_test_setup(test_stream_regions_spread, setup_tables),
+		cmocka_unit_test_setup(test_stream_log_over_regions, setup_tables),
+		cmocka_unit_test_setup(test_stream_marks, setup_tables),
 		cmocka_unit_test_setup(test_stream_against_model, setup),
 	};
 
