@@ -13,9 +13,7 @@ load_modules
 make_rig 6 14
 pc_create c "${rig[@]}" 128 writeback lru
 watch_status c
-# shellcheck disable=SC2086
-fio_verify load 7m /dev/mapper/c $FIO_GENTLE --time_based --runtime=1000 &
-job=$!
+start_fio load 7m /dev/mapper/c
 
 # each ordered pair of modes once
 modes=(writethrough writeback writearound writethrough writearound writeback passthrough
@@ -32,10 +30,8 @@ while [ $n -lt 14 ]; do
 	[ $took -le $slow ] || slow=$took
 	n=$((n + 1))
 done
-status=0
-stop_fio $job load.out || status=$?
+stop_fio "fio verifies while modes and policies are exchanged"
 diag "$n rounds, the slowest took $slow ms more than it slept; $(dmsetup status c)"
-fio_passed "fio verifies while modes and policies are exchanged" load.out $status
 is $refused 0 "no message is refused"
 check_watch switching
 pc_message c mode writethrough

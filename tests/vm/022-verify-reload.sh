@@ -17,9 +17,7 @@ ROUNDS=${ROUNDS:-100}
 load_modules
 make_rig 6 14
 pc_create c "${rig[@]}" 128 writeback lru
-# shellcheck disable=SC2086
-fio_verify load 7m /dev/mapper/c $FIO_GENTLE --time_based --runtime=3000 &
-job=$!
+start_fio load 7m /dev/mapper/c
 used_enough() { [ "$(pc_status_field c used)" -ge 60 ]; }
 ok "the cache fills" poll 60 used_enough
 
@@ -39,9 +37,7 @@ done
 diag "$ROUNDS rounds of suspend and reload in $((SECONDS - start)) s; at least $least blocks used"
 is $bad 0 "every suspend, reload and resume works"
 cmp_ok "$least" ">=" 50 "the cache stays warm"
-status=0
-stop_fio $job load.out || status=$?
-fio_passed "fio verifies over suspends and reloads" load.out $status
+stop_fio "fio verifies over suspends and reloads"
 check_clean c "after reloads"
 is "$(kmsg | grep -cE 'could not be made durable|clean shutdown failed|recover' || :)" 0 \
 	"every stop was a clean one"

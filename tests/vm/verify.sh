@@ -32,17 +32,29 @@ blank_meta()
 # for a load beside which other programs shall get on
 FIO_GENTLE="--numjobs=2 --thinktime=4000 --thinktime_blocks=4 --serialize_overlap=1"
 
-# stop_fio PID REPORT: ends a load that runs until then; fails if it had ended before,
-# or found what is wrong
+# start_fio NAME SIZE DEVICE: the load of fio_verify, gentle, in the background until
+# stop_fio ends it
+start_fio()
+{
+	(
+		trap - ERR EXIT
+		# shellcheck disable=SC2086
+		fio_verify "$@" $FIO_GENTLE --time_based --runtime=3000
+	) &
+	fio_pid=$!
+	fio_report=$1.out
+}
+
+# stop_fio "NAME": fails if the load ended before, or found what is wrong
 stop_fio()
 {
 	local status=0
 
-	kill -INT "$1" 2>/dev/null || status=1
+	pkill -INT -P "$fio_pid" -x fio || status=1
 	# 128 is how fio says that it was interrupted
-	wait "$1" || [ $? = 128 ] || status=1
-	! grep -qE 'verify: bad|error=|err= *[1-9]' "$2" || status=1
-	return $status
+	wait "$fio_pid" || [ $? = 128 ] || status=1
+	! grep -qE 'verify: bad|error=|err= *[1-9]' "$fio_report" || status=1
+	fio_passed "$1" "$fio_report" $status
 }
 
 # sizes from a sector to 1 MiB at any sector, so that they cross sub-blocks and blocks
