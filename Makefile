@@ -73,6 +73,7 @@ vm-modules: ## build what the virtual machine needs, for KERNEL
 	@$(setup) build vm
 	@scripts/build-modules.sh $(KERNEL)
 	@scripts/build-variants.sh $(KERNEL)
+	@$(userspace) tools
 	@$(MAKE) --no-print-directory $(vm-programs)
 
 vm: vm-modules ## tests in a virtual machine, on one kernel
