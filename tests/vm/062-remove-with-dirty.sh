@@ -37,8 +37,6 @@ get()
 
 head -c $((20 * 65536)) /dev/urandom >old
 head -c $((3 * 65536)) /dev/urandom >new
-split -b 65536 -a 2 --numeric-suffixes=0 old old.
-split -b 65536 -a 2 --numeric-suffixes=17 new new.
 
 dmsetup mknodes
 dd if=/dev/zero of=/dev/mapper/pmeta bs=4k count=1 oflag=direct conv=fsync status=none
@@ -63,15 +61,13 @@ misses=$(pc_status_field c read_misses)
 get 0 20 >after
 is "$(pc_status_field c read_misses)" "$misses" "read from the cache"
 ok "what was flushed is there" cmp -n $((17 * 65536)) old after
-# the commit of an intent flushes what was written before it
-one_of()
-{
-	get "$1" 1 >now
-	cmp -s now "old.$1" || cmp -s now "new.$1"
-}
-for b in 17 18 19; do
-	ok "block $b is what it was before the last write, or after it" one_of $b
-done
+# the commit of an intent flushes what was written before it, and a cut tears the rest
+ok "a sector of the others is what it was before the last write, or after it" python3 -c '
+after, old, new = (open(name, "rb").read() for name in ("after", "old", "new"))
+for at in range(17 * 65536, 20 * 65536, 512):
+    other = at - 17 * 65536
+    if after[at:at + 512] not in (old[at:at + 512], new[other:other + 512]):
+        raise SystemExit("sector %d" % (at // 512))'
 pc_message porigin release
 ok "written back again" pc_wait_clean c
 ok "and unchanged" cmp after <(get 0 20)
