@@ -81,6 +81,18 @@ void pc_wait_pending(struct pc_cache *pc, struct pc_pending *p, struct bio *bio)
 	bio_list_add(waiters(p), bio);
 }
 
+bool pc_may_wait_record(struct pc_cache *pc, struct bio *bio)
+{
+	struct pc_bio *pb = pc_bio(bio);
+	u16 failures = READ_ONCE(pc->flush_failures);
+
+	if (pb->waits_record)
+		return (u16)(failures - pb->flush_failures) < 2;
+	pb->waits_record = true;
+	pb->flush_failures = failures;
+	return true;
+}
+
 static void retry(struct pc_cache *pc, struct bio_list *list)
 {
 	unsigned long flags;

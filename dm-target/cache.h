@@ -144,6 +144,7 @@ struct pc_cache {
 	atomic_t cycle_left;
 	bool cycle_full, cycle_flushed, cycle_cache_ok, cycle_origin_ok;
 	u32 cycle_cursor, asked_cursor;
+	u16 flush_failures;		/* READ_ONCE: cycles whose device flushes failed */
 
 	/* bios that wait or must be handled in a worker */
 	spinlock_t deferred_lock;
@@ -236,6 +237,8 @@ struct pc_bio {
 	bool idle_class : 1;
 	bool origin_counted : 1;
 	bool fill_after : 1;	/* a partial write: fill afterwards */
+	bool waits_record : 1;	/* since flush_failures of pc were these */
+	u16 flush_failures;
 	blk_status_t status;
 };
 
@@ -288,6 +291,15 @@ void pc_put_pending(struct pc_cache *pc, struct pc_pending *p);
 
 /* Under the shard lock. The bio is retried after the next event of the block. */
 void pc_wait_pending(struct pc_cache *pc, struct pc_pending *p, struct bio *bio);
+
+/*
+ * Asked before a write waits for a record. False: device flushes that records wait for
+ * failed twice since it began to, so that the record may never come, and the write is to
+ * get EIO (rule 15). Twice, because the first may have begun before the write's change
+ * was there to be recorded; a record that needs no flush of the failed device has come
+ * by then.
+ */
+bool pc_may_wait_record(struct pc_cache *pc, struct bio *bio);
 void pc_wake_pending(struct pc_cache *pc, struct pc_pending *p);
 /*
  * Any context, no lock: waits until a pending object / pages come back; all of these

@@ -72,10 +72,11 @@ static bool block_is_quiet(struct pc_cache *pc, pc_oblock_t o, u64 mask)
  * Drops sub-blocks of block o, if it is mapped, and keeps writes to them out until
  * release_block(). *dropped: a commit is needed. pass: the discard goes to the origin
  * and is counted from here on, because a block that is not mapped has nothing else
- * that keeps a fill or a populating write out (rule 6). False: metadata has failed.
+ * that keeps a fill or a populating write out (rule 6). False: metadata, or the
+ * flushes that records wait for, have failed.
  */
-static bool drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, bool pass,
-		       bool *dropped)
+static bool drop_block(struct pc_cache *pc, struct bio *bio, pc_oblock_t o, u32 first, u32 last,
+		       bool pass, bool *dropped)
 {
 	spinlock_t *lock = pc_shard_lock(pc, o);
 	u64 mask = pc_mask(first, last);
@@ -89,7 +90,7 @@ static bool drop_block(struct pc_cache *pc, pc_oblock_t o, u32 first, u32 last, 
 		if (!blk)
 			break;
 		p = pc_get_pending(pc, blk);
-		if (!p && READ_ONCE(pc->failed)) {
+		if (!p && (READ_ONCE(pc->failed) || !pc_may_wait_record(pc, bio))) {
 			/* none comes back: what is not recorded stays so */
 			ok = false;
 			break;
@@ -157,7 +158,8 @@ static void discard(struct pc_cache *pc, struct bio *bio)
 	o_end = pc_from_oblock(pc_blocks_of_sector(&pc->blocks, end - 1, &ignored)) + 1;
 	for (; o < o_end; o++) {
 		if (mask_of(pc, pc_oblock(o), start, end, &first, &last))
-			durable &= drop_block(pc, pc_oblock(o), first, last, pass, &dropped);
+			durable &= drop_block(pc, bio, pc_oblock(o), first, last, pass,
+					      &dropped);
 		cond_resched();
 	}
 	if (dropped && !PC_BREAK_RULE14)

@@ -226,8 +226,8 @@ static void try_ending(struct pc_cache *pc, struct bio *bio)
 	blk = pc_blocks_find(&pc->blocks, o);
 	p = blk ? pc_pending_of(&pc->pendings, blk) : NULL;
 	if (p && pc_write_undurable_drops(blk, p, pb->mask)) {
-		wait = !failed;
-		if (failed)
+		wait = !failed && pc_may_wait_record(pc, bio);
+		if (!wait)
 			pb->status = BLK_STS_IOERR;
 	}
 	if (wait) {

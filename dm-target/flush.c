@@ -200,6 +200,11 @@ static bool prepare(void *context, bool full)
 	return true;
 }
 
+static int cycle_err(const struct pc_cache *pc)
+{
+	return pc->cycle_waits[0].err ? pc->cycle_waits[0].err : pc->cycle_waits[1].err;
+}
+
 /* Before the records are made: what had completed at gathering is durable where? */
 static void judge_flushes(struct pc_cache *pc)
 {
@@ -222,6 +227,13 @@ static void ask(void *context)
 	pc->asked_cursor = 0;
 }
 
+/* The block stays, as if it had not been chosen. */
+static void undo_demotion(struct pc_cache *pc, struct pc_block *blk)
+{
+	blk->flags &= ~PC_BLOCK_DEMOTING;
+	atomic_dec(&pc->nr_demoting);
+}
+
 /*
  * After metadata failed no record comes: demotions are undone, and who waits comes back
  * for its error. At the end of each cycle, because who looked at `failed` just before it
@@ -238,10 +250,8 @@ static void settle_failed(struct pc_cache *pc)
 
 		if (!p)
 			continue;
-		if (pc->blocks.table[p->cblock].flags & PC_BLOCK_DEMOTING) {
-			pc->blocks.table[p->cblock].flags &= ~PC_BLOCK_DEMOTING;
-			atomic_dec(&pc->nr_demoting);
-		}
+		if (pc->blocks.table[p->cblock].flags & PC_BLOCK_DEMOTING)
+			undo_demotion(pc, &pc->blocks.table[p->cblock]);
 		p->want = 0;
 		pc_wake_pending(pc, p);
 		spin_unlock_irqrestore(lock, flags);
@@ -313,6 +323,10 @@ static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_rec
 				pc_intent_has_room(pc))) {
 		/* nothing new, but what was copied may be durable now */
 		pc_update_dirty(pc, blk);
+		/* who waits for it to be gone would wait for as long as flushes fail */
+		if ((blk->flags & PC_BLOCK_DEMOTING) && (p->disk.flags & PC_BLOCK_MAPPED) &&
+		    cycle_err(pc))
+			undo_demotion(pc, blk);
 		pc_wake_pending(pc, p);
 		if (blk->flags & PC_BLOCK_DEMOTING)
 			finish_unrecorded(pc, blk, p);
@@ -435,13 +449,16 @@ static bool finish(void *context, int err)
 {
 	struct pc_cache *pc = context;
 	bool failed = READ_ONCE(pc->failed);
-	int flush_err = pc->cycle_waits[0].err ? pc->cycle_waits[0].err : pc->cycle_waits[1].err;
+	int flush_err = cycle_err(pc);
 
 	if (failed && !err && atomic_read(&pc->nr_must))
 		err = -EIO;
 	if (failed)
 		settle_failed(pc);
 	end_all(&pc->cycle_flushes, err ? err : flush_err);
+	/* after the last record that needed no flush which failed */
+	if (flush_err)
+		WRITE_ONCE(pc->flush_failures, pc->flush_failures + 1);
 	pc_wake_pool(pc);
 	pc_reclaim_kick(pc);
 	if (!failed && READ_ONCE(pc->pendings.nr_free) < pc->pendings.nr)

@@ -151,9 +151,19 @@ static int write_not_valid(struct pc_lookup *l, u32 last)
 	return write_origin(l, last);
 }
 
+/* It cannot be written so that the rules hold. Releases the lock. */
+static int fail(struct pc_lookup *l)
+{
+	spin_unlock_irqrestore(l->lock, l->flags);
+	pc_end_bio(l->bio, BLK_STS_IOERR);
+	return DM_MAPIO_SUBMITTED;
+}
+
 /* No pending object: in order, for the pool. Releases the lock. */
 static int wait_pool(struct pc_lookup *l)
 {
+	if (!pc_may_wait_record(l->pc, l->bio))
+		return fail(l);
 	pc_lookup_cut(l, l->span.first);
 	spin_unlock_irqrestore(l->lock, l->flags);
 	pc_wait_pool(l->pc, l->bio);
@@ -163,6 +173,8 @@ static int wait_pool(struct pc_lookup *l)
 /* The disk must say something else before this write. Releases the lock. */
 static int wait_intent(struct pc_lookup *l, struct pc_block *blk, u16 kind)
 {
+	if (!pc_may_wait_record(l->pc, l->bio))
+		return fail(l);
 	pc_lookup_cut(l, l->span.first);
 	if (!pc_intent_wait(l->pc, blk, kind, l->bio))
 		return wait_pool(l);
@@ -176,6 +188,8 @@ static int wait_busy(struct pc_lookup *l, struct pc_block *blk, struct pc_pendin
 
 	if (pc_write_undurable_drops(blk, p, 1ULL << l->span.first) ||
 	    pc_pending_wants_change(p)) {
+		if (!pc_may_wait_record(pc, l->bio))
+			return fail(l);
 		p->flags |= PC_PENDING_URGENT;
 		pc_commit_kick(&pc->commit, PC_COMMIT_FULL);
 	}
@@ -194,6 +208,7 @@ static void write_starts(struct pc_lookup *l, struct pc_block *blk, struct pc_pe
 	pb->mask = pc_span_mask(&l->span);
 	pb->populate = pb->mask & w->populate;
 	pb->parity = !!(blk->flags & PC_BLOCK_PARITY);
+	pb->waits_record = false;
 	blk->writes[pb->parity]++;
 	blk->flags |= PC_BLOCK_WRITTEN;
 	if (pb->mask & ~pb->populate)
@@ -283,7 +298,7 @@ static void both_done(struct pc_both *b)
 		pc_count(pc, PC_STAT_DROPPED);
 		pc_drop(pc, blk, p, pb->mask);
 		wait = pc_write_undurable_drops(blk, p, pb->mask);
-		if (wait && READ_ONCE(pc->failed)) {
+		if (wait && (READ_ONCE(pc->failed) || !pc_may_wait_record(pc, bio))) {
 			/* it never will be durable */
 			wait = false;
 			status = BLK_STS_IOERR;
@@ -479,11 +494,8 @@ static int write_locked(struct pc_lookup *l, struct pc_both **b, bool no_pages)
 	if (blk->flags & PC_BLOCK_DEMOTING)
 		return wait_busy(l, blk, p);
 	make_plan(l, blk, p, &w);
-	if (w.failed & bit) {
-		spin_unlock_irqrestore(l->lock, l->flags);
-		pc_end_bio(l->bio, BLK_STS_IOERR);
-		return DM_MAPIO_SUBMITTED;
-	}
+	if (w.failed & bit)
+		return fail(l);
 	if (w.wait & bit)
 		return wait_busy(l, blk, p);
 	if (w.origin & bit)
