@@ -3,7 +3,6 @@
 # Mode and policy are exchanged by message while data is written and verified: every
 # mode follows every other, and neither data nor time is lost.
 # timeout: 400
-# long: minutes, or times that a loaded machine stretches
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh

@@ -4,7 +4,6 @@
 # works, the block at the old end too. It shrinks only where nothing dirty is beyond
 # the new end; what was cached there is dropped.
 # timeout: 300
-# long: minutes, or times that a loaded machine stretches
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh

@@ -6,7 +6,6 @@
 # CUTS, SEED and FIRST in the environment or in /host/tmp/torture.env; the program and
 # what it checks: tests/crash/torture.c.
 # timeout: 900
-# long: minutes, or times that a loaded machine stretches
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=../crash/crash.sh

@@ -4,7 +4,6 @@
 # them dirty, the data right, many times over. After an unclean stop all that was
 # committed is there, and only blocks with intents are dirty.
 # timeout: 600
-# long: minutes, or times that a loaded machine stretches
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=../crash/crash.sh

@@ -4,7 +4,6 @@
 # changes is changed, a refusal names the reason and the value, and check and dump agree
 # with the device that was there before.
 # timeout: 400
-# long: minutes, or times that a loaded machine stretches
 . "$(dirname "$0")/lib.sh"
 command -v polycache >/dev/null || skip_all "build/user/polycache is not there: make tools"
 load_modules dm-polycache dm-polycache-lru
