@@ -18,13 +18,13 @@ T	?=## unit, fuzz, vm: only what matches, as in T=journal or T='00[1-3]'
 SEED	?=## unit: start value of the random tests, as printed by a failure
 SECONDS	?= 10## fuzz: how long each fuzzer runs
 VMFLAGS	?=## vm, shell, demo: options for scripts/vm-run.sh, as in VMFLAGS='--mem 4G --keep'
-LONG	?= 0## test: 1 runs the long VM tests too, on the first kernel
+FULL	?= 0## test: 1 runs every VM test on each kernel, also those for which one will do
 V	?= 0## 1 shows the commands of the kernel's build
 DESTDIR	?=## install: folder that stands for the root
 PREFIX	?= /usr/local## install: where the tools and manual pages go
 PC_CACHE ?=## folder for what outlives a checkout (default /var/cache/dm-polycache)
 
-export V KERNELS LONG
+export V KERNELS FULL
 ifneq ($(PC_CACHE),)
 export PC_CACHE
 endif

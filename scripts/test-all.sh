@@ -5,8 +5,9 @@
 # kernel, the VM tests on each kernel, the VM runner's own test. A suite that closes
 # with "N passed, N failed" counts with these numbers, another as one; a suite that
 # fails without having said so counts as one failure more. The rest runs on after a
-# failure. Closes with one line, "N passed, N failed". Variables: KERNELS; LONG=1 for
-# the long VM tests too.
+# failure. Closes with one line, "N passed, N failed". VM tests with a line
+# "# once: REASON" run on the first kernel only. Variables: KERNELS; FULL=1 to run these
+# on each.
 
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -43,12 +44,10 @@ suite unit make unit
 for k in ${KERNELS:-6.12 6.1}; do
 	suite "modules for $k" make matrix KERNELS="$k"
 done
-# the long ones only if asked for: LONG=1, on the first kernel
 flags=
-[ "${LONG:-0}" = 1 ] || flags=--short
 for k in ${KERNELS:-6.12 6.1}; do
 	suite "vm on $k" make vm KERNEL="$k" VMFLAGS="$flags"
-	flags=--short
+	[ "${FULL:-0}" = 1 ] || flags=--skip-once
 done
 suite runner make runner
 printf '%s' "$summary"

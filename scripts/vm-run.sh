@@ -23,7 +23,7 @@
 #   --disk FILE       a raw image as a virtio disk; may be given more than once
 #   --modules DIR     the modules under test (default build/KERNEL-VERSION/ko)
 #   --no-udev         do not start udev in the guest
-#   --short           leave out the tests with a line "# long: REASON"
+#   --skip-once       leave out the tests with a line "# once: REASON"
 #   --keep            keep the folder with logs and results, also on success
 #
 # Built modules are taken as they are: "make vm" builds them first. Several tests
@@ -38,7 +38,7 @@ set -euo pipefail
 . "$(dirname "$0")/env.sh"
 
 kernel=${KERNEL:-6.12} mem=2G cpus=2 timeout=300 accel=${PC_ACCEL:-auto} append='' modules=''
-mode=tests udev=1 keep=0 short=0
+mode=tests udev=1 keep=0 skip_once=0
 disks=() tests=() command=()
 
 usage()
@@ -59,7 +59,7 @@ while [ $# -gt 0 ]; do
 	--modules) modules=$2; shift ;;
 	--no-udev) udev=0 ;;
 	--keep) keep=1 ;;
-	--short) short=1 ;;
+	--skip-once) skip_once=1 ;;
 	--shell) mode=shell ;;
 	--probe) mode=probe ;;
 	--stream) mode=stream; shift; command=("$@"); set -- end ;;
@@ -95,9 +95,9 @@ pick_tests()
 		[ $found = 1 ] || die "no test matches '$t' in tests/vm"
 	done
 	mapfile -t pending < <(printf '%s\n' "${pending[@]}" | awk '!seen[$0]++')
-	[ $short = 1 ] || return 0
+	[ $skip_once = 1 ] || return 0
 	for t in "${!pending[@]}"; do
-		if grep -q '^# long: ' "$PC_TOP/${pending[t]}"; then
+		if grep -q '^# once: ' "$PC_TOP/${pending[t]}"; then
 			echo "# left out: ${pending[t]}"
 			unset "pending[t]"
 		fi

@@ -3,7 +3,7 @@
 # Block sizes from the smallest up, also such that are no power of two and one whose
 # last sub-block is short, over an origin that is no multiple of the block.
 # timeout: 400
-# long: much of the same, on one kernel
+# once: much of the same on every kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh

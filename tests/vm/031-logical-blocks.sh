@@ -4,7 +4,7 @@
 # device has the larger of cache and origin, sends none of them less than it takes,
 # and data is right.
 # timeout: 300
-# long: much of the same, on one kernel
+# once: much of the same on every kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh

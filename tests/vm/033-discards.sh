@@ -3,7 +3,7 @@
 # Discards: counted, passed down or not, dropped from the cache for good, also while
 # the same blocks are read and written; a discarded range reads the same for ever.
 # timeout: 300
-# long: minutes, or times that a loaded machine stretches
+# once: much of the same on every kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh

@@ -3,7 +3,6 @@
 # A policy whose module is missing is requested when a table names it, and never by a
 # message. Policies are exchanged while I/O runs, and every mapping stays.
 # timeout: 300
-# long: minutes, or times that a loaded machine stretches
 . "$(dirname "$0")/lib.sh"
 load_modules dm-polycache
 make_brd 3 65536

@@ -4,7 +4,6 @@
 # nothing, take the place of nothing that was hit, and are served from the cache where it
 # has the data.
 # timeout: 300
-# long: minutes, or times that a loaded machine stretches
 . "$(dirname "$0")/lib.sh"
 load_modules
 make_brd 3 65536

@@ -4,7 +4,7 @@
 # may sleep. The last intents go within two sweeps of 20 s after the last write, and a
 # commit takes commit_ms; after that there is silence.
 # timeout: 300
-# long: much of the same, on one kernel
+# once: much of the same on every kernel
 . "$(dirname "$0")/lib.sh"
 load_modules
 make_brd 3 32768

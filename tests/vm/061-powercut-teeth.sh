@@ -5,7 +5,7 @@
 # data within a bounded number of cuts; the same module with nothing broken passes.
 # By default only what concerns flushes; RULES=all or RULES='rule9 rule12' runs the others.
 # timeout: 900
-# long: much of the same, on one kernel
+# once: much of the same on every kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=../crash/crash.sh

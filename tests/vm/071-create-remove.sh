@@ -4,7 +4,7 @@
 # constructor, suspended twice, reloaded. Nothing stays behind, nothing is lost, and the
 # metadata of a device that was never resumed is still blank.
 # timeout: 300
-# long: two hundred cycles, or forty seconds of them
+# once: much of the same on every kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

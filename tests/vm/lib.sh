@@ -198,6 +198,10 @@ unlike()
 # cmp_ok GOT OP WANT NAME: numbers, OP one of == != < <= > >=; fractions allowed
 cmp_ok()
 {
+	case $2 in
+	"<" | "<=" | ">" | ">=" | "==" | "!=") ;;
+	*) bail "cmp_ok: operator $2, must be one of awk's" ;;
+	esac
 	if awk -v a="$1" -v b="$3" "BEGIN { exit !((a + 0) $2 (b + 0)) }" && [ -n "$1" ]; then
 		pass "$4"
 	else
