@@ -301,14 +301,30 @@ void record_read_issue(uint32_t start, uint32_t sectors, uint32_t *low)
 
 /*
  * A sector that a write may have changed while it was read: half of each is no fault,
- * since a RAM disk copies bytes, not sectors. No other read sees such a half.
+ * since a RAM disk copies bytes, not sectors. No other read sees such a half. The end
+ * tells where the beginning is from before any write.
  */
 static bool is_torn(uint32_t sector, uint32_t low, const void *data)
 {
 	const struct content *c = data;
+	struct content written;
+	uint32_t n;
 
-	return c->magic == MAGIC && c->sector == sector && !number_of(data, sector) &&
-	       table[sector].last > low;
+	if (table[sector].last <= low || number_of(data, sector))
+		return false;
+	if (c->magic == MAGIC && c->sector == sector)
+		return true;
+	for (n = counter; n > low && counter - n < LOG_SIZE; n--) {
+		const struct logged *l = &op_log[n % LOG_SIZE];
+
+		if (l->number != n || l->what == 'd' || sector < l->start ||
+		    sector - l->start >= l->sectors)
+			continue;
+		make_content(&written, sector, n);
+		if (c->filling[WORDS - 3] == written.filling[WORDS - 3])
+			return true;
+	}
+	return false;
 }
 
 int record_read_check(uint32_t start, uint32_t sectors, const uint32_t *low, const void *buf)
