@@ -84,6 +84,11 @@ static void run(struct pc_commit *c, unsigned long wanted)
 	c->later = 0;
 	if (!wanted)
 		return;
+	if (time_before(jiffies, READ_ONCE(c->not_before))) {
+		/* asked for before it was known that the flushes fail */
+		pc_commit_kick(c, wanted);
+		return;
+	}
 	if (wanted & PC_COMMIT_FULL)
 		c->runs_begun = atomic64_read(&c->runs_wanted);
 	c->flushing = true;

@@ -96,6 +96,7 @@ static bool drop_block(struct pc_cache *pc, struct bio *bio, pc_oblock_t o, u32 
 			break;
 		}
 		if (p) {
+			pc_bio(bio)->waits_record = false;
 			if (is_quiet(blk, p, mask)) {
 				p->discarding = mask;
 				pc_wake_pending(pc, p);

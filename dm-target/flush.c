@@ -228,9 +228,10 @@ static void ask(void *context)
 }
 
 /* The block stays, as if it had not been chosen. */
-static void undo_demotion(struct pc_cache *pc, struct pc_block *blk)
+static void undo_demotion(struct pc_cache *pc, struct pc_block *blk, const struct pc_pending *p)
 {
 	blk->flags &= ~PC_BLOCK_DEMOTING;
+	blk->valid = p->touched;
 	atomic_dec(&pc->nr_demoting);
 }
 
@@ -251,7 +252,7 @@ static void settle_failed(struct pc_cache *pc)
 		if (!p)
 			continue;
 		if (pc->blocks.table[p->cblock].flags & PC_BLOCK_DEMOTING)
-			undo_demotion(pc, &pc->blocks.table[p->cblock]);
+			undo_demotion(pc, &pc->blocks.table[p->cblock], p);
 		p->want = 0;
 		pc_wake_pending(pc, p);
 		spin_unlock_irqrestore(lock, flags);
@@ -313,6 +314,7 @@ static void finish_unrecorded(struct pc_cache *pc, struct pc_block *blk, struct 
 static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_record *r)
 {
 	struct pc_block *blk = &pc->blocks.table[p->cblock];
+	bool unmap = p->flags & PC_PENDING_G_UNMAP;
 
 	/* nobody waits: it rides on a full one, not on somebody's fsync */
 	if (!pc->cycle_full && !p->must && !p->want && !(p->flags & PC_PENDING_URGENT) &&
@@ -324,9 +326,12 @@ static bool compose_one(struct pc_cache *pc, struct pc_pending *p, struct pc_rec
 		/* nothing new, but what was copied may be durable now */
 		pc_update_dirty(pc, blk);
 		/* who waits for it to be gone would wait for as long as flushes fail */
-		if ((blk->flags & PC_BLOCK_DEMOTING) && (p->disk.flags & PC_BLOCK_MAPPED) &&
-		    cycle_err(pc))
-			undo_demotion(pc, blk);
+		if (unmap && (blk->flags & PC_BLOCK_DEMOTING) &&
+		    (p->disk.flags & PC_BLOCK_MAPPED) && pc->cycle_waits[1].err)
+			undo_demotion(pc, blk, p);
+		/* all who wait for that are woken, and ask again */
+		if (cycle_err(pc))
+			p->want = 0;
 		pc_wake_pending(pc, p);
 		if (blk->flags & PC_BLOCK_DEMOTING)
 			finish_unrecorded(pc, blk, p);

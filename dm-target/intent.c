@@ -38,6 +38,16 @@ void pc_intent_changes(struct pc_cache *pc, u32 cblock, u16 before, u16 after)
 	}
 }
 
+/* Another kind, or dirty on disk: only flushes of both devices settle it. */
+bool pc_intent_needs_flush(struct pc_cache *pc, const struct pc_block *blk, u16 kind)
+{
+	const struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
+	u16 has = (p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS;
+	u64 dirty = p ? p->disk.dirty : blk->dirty;
+
+	return (has && has != kind) || (kind == PC_BLOCK_INTENT_ORIGIN && dirty);
+}
+
 bool pc_intent_wait(struct pc_cache *pc, struct pc_block *blk, u16 kind, struct bio *bio)
 {
 	struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
@@ -59,8 +69,7 @@ bool pc_intent_wait(struct pc_cache *pc, struct pc_block *blk, u16 kind, struct 
 	p->want = kind;
 	p->flags |= PC_PENDING_URGENT;
 	blk->flags |= PC_BLOCK_WRITTEN;
-	/* another kind, or dirty on disk: only flushes of both devices settle it */
-	if ((has && has != kind) || (kind == PC_BLOCK_INTENT_ORIGIN && p->disk.dirty))
+	if (pc_intent_needs_flush(pc, blk, kind))
 		kick |= PC_COMMIT_FULL;
 	if (!pc_intent_has_room(pc)) {
 		kick |= PC_COMMIT_FULL;

@@ -16,6 +16,9 @@ void pc_intent_exit(struct pc_cache *pc);
 void pc_intent_changes(struct pc_cache *pc, u32 cblock, u16 before, u16 after);
 bool pc_intent_has_room(struct pc_cache *pc);
 
+/* Under the shard lock: is this kind of intent to be had only after device flushes? */
+bool pc_intent_needs_flush(struct pc_cache *pc, const struct pc_block *blk, u16 kind);
+
 /*
  * Under the shard lock: a write needs this kind of intent, or an intent's end, to
  * be allowed. The bio waits for the commit. False: no pending object, or no room

@@ -174,7 +174,7 @@ int pc_map_init(struct pc_cache *pc)
 	bio_list_init(&pc->pool_waiters);
 	INIT_WORK(&pc->deferred_work, deferred_work);
 	pc_read_init(pc);
-	pc->streams = kcalloc(PC_NR_STREAM_TABLES, sizeof(*pc->streams), GFP_KERNEL);
+	pc->streams = kvcalloc(PC_NR_STREAM_TABLES, sizeof(*pc->streams), GFP_KERNEL);
 	if (!pc->streams)
 		return -ENOMEM;
 	for (i = 0; i < PC_NR_STREAM_TABLES; i++) {
@@ -187,6 +187,6 @@ int pc_map_init(struct pc_cache *pc)
 void pc_map_exit(struct pc_cache *pc)
 {
 	pc_write_exit(pc);
-	kfree(pc->streams);
+	kvfree(pc->streams);
 	pc->streams = NULL;
 }

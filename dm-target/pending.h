@@ -46,7 +46,7 @@ struct pc_pending {
 	u64 frozen;		/* writeback's second try: user writes wait (rule 16) */
 	u64 discarding;		/* a discard waits for its turn: user writes wait (rule 14) */
 	u64 copying;		/* dirty sub-blocks that a copy took */
-	u64 touched;		/* written since the copy took them */
+	u64 touched;		/* written since the copy took them; DEMOTING: valid before */
 	u64 uncleaned;		/* copied to the origin, not known to be durable there */
 	u64 must;		/* acknowledged data that only a new record makes findable */
 

@@ -88,6 +88,8 @@ bool pc_reclaim_demote(struct pc_cache *pc, struct pc_block *blk, bool with_flus
 	blk->flags = (blk->flags & ~PC_BLOCK_STREAM) | PC_BLOCK_DEMOTING;
 	p->flags |= PC_PENDING_URGENT;
 	p->flags &= ~PC_PENDING_CLEAR;
+	/* for the case that it is undone; nothing is written or copied meanwhile */
+	p->touched = blk->valid;
 	blk->valid = 0;
 	atomic_inc(&pc->nr_demoting);
 	if (PC_BREAK_RULE8)

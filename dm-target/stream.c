@@ -3,7 +3,8 @@
  * [S] Sequential detection (stream.h).
  *
  * A request continues the stream whose last request ended where it begins, as in
- * bcache's recent-I/O list; if several end there, the one used last. Else it starts
+ * bcache's recent-I/O list; if several end there, the one used last. What is left of a
+ * request that was cut comes by again, and belongs to the same stream. Else it starts
  * a stream of its own in the slot least recently used. The table is small: a scan
  * of 16 entries is cheaper than any index.
  *
@@ -68,7 +69,10 @@ u64 pc_stream_note(struct pc_streams *s, bool write, u64 sector, u32 sectors)
 	for (i = 0; i < PC_NR_STREAMS; i++) {
 		struct pc_stream *st = table + i;
 
-		if (st->used && st->next == sector && (!found || st->used > found->used))
+		/* or the rest of the last request, of which the front is under way */
+		if (st->used && (st->next == sector ||
+				 (st->next == sector + sectors && st->start < sector)) &&
+		    (!found || st->used > found->used))
 			found = st;
 	}
 
@@ -101,10 +105,18 @@ void pc_stream_last(const struct pc_streams *s, bool write, struct pc_stream *mo
 
 void pc_stream_enter(struct pc_streams *s, bool write, const struct pc_stream *moved)
 {
-	struct pc_stream *st = oldest_of(s->table[write]);
+	struct pc_stream *st = s->table[write], *end = st + PC_NR_STREAMS;
 
-	*st = *moved;
-	st->used = next_time(s, write);
+	/* the request that continues it was quicker: the stream that it began is this one */
+	while (st < end && !(st->used && st->start == moved->next))
+		st++;
+	if (st < end) {
+		st->start = moved->start;
+	} else {
+		st = oldest_of(s->table[write]);
+		*st = *moved;
+		st->used = next_time(s, write);
+	}
 	if (moved->flushed_at)
 		st->flushed_at = s->clock[1] - (moved->flushed_at - 1);
 }

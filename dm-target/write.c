@@ -173,7 +173,7 @@ static int wait_pool(struct pc_lookup *l)
 /* The disk must say something else before this write. Releases the lock. */
 static int wait_intent(struct pc_lookup *l, struct pc_block *blk, u16 kind)
 {
-	if (!pc_may_wait_record(l->pc, l->bio))
+	if (pc_intent_needs_flush(l->pc, blk, kind) && !pc_may_wait_record(l->pc, l->bio))
 		return fail(l);
 	pc_lookup_cut(l, l->span.first);
 	if (!pc_intent_wait(l->pc, blk, kind, l->bio))

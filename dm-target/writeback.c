@@ -437,7 +437,10 @@ static enum take take(struct pc_copy *c, const struct item *it, u32 max)
 	if (pc_from_oblock(pc_blocks_oblock(blk)) != it->oblock || !blk->dirty ||
 	    blk->holds >= PC_MAX_IN_FLIGHT)
 		goto out;
-	p = pc_get_pending(pc, blk);
+	/* what was copied holds its object until both devices are flushed: leave some */
+	p = pc_pending_of(&pc->pendings, blk);
+	if (!p && READ_ONCE(pc->pendings.nr_free) > pc->pendings.nr / 3)
+		p = pc_get_pending(pc, blk);
 	if (!p) {
 		result = NEEDS_COMMIT;
 		goto out;

@@ -32,6 +32,18 @@ static void test_stream_interleaved(void **state)
 					 (i + 1) * 8);
 }
 
+/* A request is cut, and what is left of it comes by again. */
+static void test_stream_cut_request(void **state)
+{
+	assert_int_equal(pc_stream_note(&s, false, 0, 2048), 2048);
+	assert_int_equal(pc_stream_note(&s, false, 2000, 48), 2048);
+	assert_int_equal(pc_stream_note(&s, false, 2040, 8), 2048);
+	assert_int_equal(pc_stream_note(&s, false, 2048, 2048), 4096);
+	/* the whole again is no rest */
+	assert_int_equal(pc_stream_note(&s, true, 0, 2048), 2048);
+	assert_int_equal(pc_stream_note(&s, true, 0, 2048), 2048);
+}
+
 static void test_stream_directions_apart(void **state)
 {
 	assert_int_equal(pc_stream_note(&s, false, 0, 8), 8);
@@ -165,6 +177,22 @@ static void test_stream_over_regions(void **state)
 	}
 }
 
+/* The request after the end of a region is noted before the stream came over. */
+static void test_stream_overtaken(void **state)
+{
+	u64 end = 4 * REGION;
+	struct pc_stream moved;
+
+	assert_int_equal(note(true, end - 24, 16), 16);
+	flushed();
+	pc_stream_note(table_of(end - 8), true, end - 8, 16);
+	pc_stream_last(table_of(end - 8), true, &moved);
+	assert_int_equal(note(true, end + 8, 8), 8);
+	pc_stream_enter(table_of(end + 8), true, &moved);
+	assert_int_equal(note(true, end + 16, 8), 48);
+	assert_true(is_log(end + 16, 8));
+}
+
 /* Regions next to each other do not share a table, or a table would be a lock for all. */
 static void test_stream_regions_spread(void **state)
 {
@@ -222,7 +250,8 @@ static u64 model_note(struct model *m, u64 sector, u32 sectors)
 	u64 start = sector;
 
 	for (i = 0; i < m->count; i++)
-		if (m->next[i] == sector)
+		if (m->next[i] == sector ||
+		    (m->next[i] == sector + sectors && m->start[i] < sector))
 			break;
 	if (i < m->count)
 		start = m->start[i];
@@ -263,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_stream_lone_requests, setup),
 		cmocka_unit_test_setup(test_stream_interleaved, setup),
+		cmocka_unit_test_setup(test_stream_cut_request, setup),
 		cmocka_unit_test_setup(test_stream_directions_apart, setup),
 		cmocka_unit_test_setup(test_stream_survives_random_reads, setup),
 		cmocka_unit_test_setup(test_stream_log, setup),
@@ -270,6 +300,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stream_log_slot_reused, setup),
 		cmocka_unit_test_setup(test_stream_flush_without_writes, setup),
 		cmocka_unit_test_setup(test_stream_over_regions, setup_tables),
+		cmocka_unit_test_setup(test_stream_overtaken, setup_tables),
 		cmocka_unit_test_setup(test_stream_regions_spread, setup_tables),
 		cmocka_unit_test_setup(test_stream_log_over_regions, setup_tables),
 		cmocka_unit_test_setup(test_stream_marks, setup_tables),

@@ -50,11 +50,14 @@ for bad in cache origin; do
 	ok "$bad: copied to the origin" poll 20 is_copied
 	ends "$bad: a write to what may not be called clean" io write bs 4096 first 1 byte 4
 	ends "$bad: another one after it" io write bs 4096 first 2 byte 4
+	pc_message c mode writeback
+	ok "$bad: in writeback it needs no record" io write bs 4096 first 3 byte 4
 	ok "$bad: reads go on" io read bs 65536 first 2 count 8 check 256
 	ok "$bad: what needs no record is written" io write bs 4096 first 1600 count 1 byte 5
 	ok "$bad: nothing in flight" is_quiet
 	is "$(pc_stat c waiting)" 0 "$bad: nothing waits"
 	works
+	pc_message c mode writearound
 	ok "$bad: flushes work, so does the write" io write bs 4096 first 1 byte 6
 	ok "$bad: it is read" io read bs 4096 first 1 check 6
 	is "$(pc_status_field c rw)" rw "$bad: metadata is all right"
