@@ -44,9 +44,11 @@ ends()
 for bad in cache origin; do
 	create writeback
 	# dirty on disk; copied, and not clean before the flushes of both
+	dmsetup message s-origin 0 hold write
 	io write bs 65536 count 10 byte 256 fsync 10
 	fails $bad flush 0 0 0
 	pc_message c mode writearound
+	dmsetup message s-origin 0 release
 	ok "$bad: copied to the origin" poll 20 is_copied
 	ends "$bad: a write to what may not be called clean" io write bs 4096 first 1 byte 4
 	ends "$bad: another one after it" io write bs 4096 first 2 byte 4

@@ -40,6 +40,8 @@ vm_reset()
 		[ "$round" -lt 5 ] || sleep 0.5
 	done
 	[ -z "$busy" ] || echo "dm devices still there:$busy"
+	# made while udev was off: udev would not replace them by its links
+	[ -n "$busy" ] || find /dev/mapper -type b -delete
 
 	losetup -D 2>/dev/null
 	for d in /sys/kernel/config/nullb/*/; do
