@@ -52,6 +52,6 @@ break_rule rule10 5 200 slow=100 demote=1 hot=512 commit_ms=5
 break_rule rule11 6 100 mode=writeback hot=512 demote=1 commit_ms=5
 break_rule rule12 7 60 demote=2
 break_rule rule13 8 60 mode=writeback messages=0 flushes=20
-break_rule rule14 9 100 discards=20 demote=1
+break_rule rule14 9 200 mode=writeback discards=60 flushes=2 commit_ms=1000 demote=1 messages=0
 break_rule rule18 10 60 mode=writethrough scribble=30 demote=1 slow=100
 break_rule serial 11 60 mode=writeback commit_ms=5
