@@ -83,6 +83,9 @@ runner: ## prove that the runner of the virtual machine notices what goes wrong
 	@$(setup) vm
 	@scripts/test-vm-run.sh --kernel $(KERNEL)
 
+teeth: vm-modules ## prove that the VM tests notice each broken rule, on one kernel; T=rule15
+	@scripts/test-teeth.sh $(KERNEL) $(T)
+
 shell: vm-modules ## a shell in the virtual machine, with the modules at hand
 	@$(vm-run) --shell
 
@@ -108,7 +111,7 @@ clean: ## remove all that was built
 help: ## this text
 	@scripts/make-help.sh Makefile
 
-.PHONY: all modules matrix tools unit fuzz layers style check vm runner shell test demo \
+.PHONY: all modules matrix tools unit fuzz layers style check vm runner teeth shell test demo \
 	setup install uninstall clean help vm-modules
 
 # Programs that tests in the guest need: tests/vm/NAME.c -> build/bin/NAME

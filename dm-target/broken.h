@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * [S] Switches that break one rule of the design each, at one place, so that tests
- * can show that they would notice (tests/vm/061-powercut-teeth.sh). They are the
+ * can show that they would notice (tests/vm/061-powercut-teeth.sh, tests/teeth). They are the
  * constant 0 in the product, where the compiler leaves nothing of them. Only a
  * module built with -DPC_BREAKABLE (tests/vm/variants) has them, as bits of its
  * parameter `broken`.
@@ -49,6 +49,48 @@ extern unsigned int pc_broken;	/* target.c; READ_ONCE */
 
 /* Rule 18: a two-device write reads the submitter's pages for each device. */
 #define PC_BREAK_RULE18 PC_BREAK(10)
+
+/* Rule 1: a read is not cut where validity changes. */
+#define PC_BREAK_RULE1 PC_BREAK(12)
+
+/* Rule 2: a read does not wait for a fill of what it wants. */
+#define PC_BREAK_RULE2 PC_BREAK(13)
+
+/* Rule 4: no fill follows a partial write. */
+#define PC_BREAK_RULE4 PC_BREAK(14)
+
+/* Rule 5: a write does not wait for a fill, or another write, of its sub-block. */
+#define PC_BREAK_RULE5 PC_BREAK(15)
+
+/* Rule 7: outside writeback a write to a dirty sub-block is one to a clean one. */
+#define PC_BREAK_RULE7 PC_BREAK(16)
+
+/* Rule 15: a clean sub-block that the cache cannot read is an error. */
+#define PC_BREAK_RULE15 PC_BREAK(17)
+
+/* Rule 16: a sub-block that is touched in copy after copy is never held. */
+#define PC_BREAK_RULE16 PC_BREAK(18)
+
+/* Rule 17: nothing is taken for a stream. */
+#define PC_BREAK_RULE17 PC_BREAK(19)
+
+/* Rule 19: a fill fetches what was asked for, and no more. */
+#define PC_BREAK_RULE19 PC_BREAK(20)
+
+/* Rule 21: a suspended cache takes messages. */
+#define PC_BREAK_RULE21 PC_BREAK(21)
+
+/* Rule 22: a stop does not close the metadata. */
+#define PC_BREAK_RULE22 PC_BREAK(22)
+
+/* Rule 23: the constructor takes metadata that another device uses. */
+#define PC_BREAK_RULE23 PC_BREAK(23)
+
+/* Rule 24: intents do not go with time. */
+#define PC_BREAK_RULE24 PC_BREAK(24)
+
+/* Rule 25: a write in writearound leaves the cached copy as it is. */
+#define PC_BREAK_RULE25 PC_BREAK(25)
 
 /* Serial commits: the end of one is neither flushed nor FUA. */
 #define PC_BREAK_SERIAL PC_BREAK(11)

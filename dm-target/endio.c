@@ -6,6 +6,7 @@
  * is repeated from the origin, a failed populating write goes to the origin, both as
  * our own clone from the worker, because the dm bio is submitted at most once.
  */
+#include "broken.h"
 #include "cache.h"
 #include "discard.h"
 #include "endio.h"
@@ -40,7 +41,7 @@ static int end_cache_read(struct pc_cache *pc, struct bio *bio, blk_status_t *er
 	if (unlikely(*error)) {
 		pc_count(pc, PC_STAT_CACHE_READ_ERROR);
 		pc_loss_note(pc, true);
-		if (!(blk->dirty & pb->mask)) {
+		if (!(blk->dirty & pb->mask) && !PC_BREAK_RULE15) {
 			p = pc_get_pending(pc, blk);
 			if (p) {
 				pc_count(pc, PC_STAT_DROPPED);

@@ -9,6 +9,7 @@
  */
 #include <linux/uuid.h>
 
+#include "broken.h"
 #include "cache.h"
 #include "instance.h"
 #include "intent.h"
@@ -85,7 +86,8 @@ int pc_instance_check(struct pc_cache *pc, char *err)
 
 	mutex_lock(&instances_lock);
 	list_for_each_entry(other, &instances, instances) {
-		if (other == pc || other->metadata_dev->bdev != pc->metadata_dev->bdev)
+		if (other == pc || other->metadata_dev->bdev != pc->metadata_dev->bdev ||
+		    PC_BREAK_RULE23)
 			continue;
 		if (dm_table_get_md(other->ti->table) != md) {
 			snprintf(err, PC_ERR_SIZE,
@@ -299,7 +301,7 @@ void pc_instance_close(struct pc_cache *pc)
 			break;
 	}
 	pc_commit_stop(&pc->commit);
-	if (READ_ONCE(pc->failed) || READ_ONCE(pc->cache_gone))
+	if (READ_ONCE(pc->failed) || READ_ONCE(pc->cache_gone) || PC_BREAK_RULE22)
 		return;
 	if (pc->pendings.nr_free != pc->pendings.nr || atomic_read(&pc->nr_intents)) {
 		DMERR("%s: %u records could not be made durable; the next start recovers them",

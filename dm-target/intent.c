@@ -9,6 +9,7 @@
  */
 #include <linux/vmalloc.h>
 
+#include "broken.h"
 #include "intent.h"
 
 /* The variants of tests hurry. */
@@ -107,7 +108,8 @@ static u32 sweep(struct pc_cache *pc, enum sweep how)
 		p = pc_pending_of(&pc->pendings, blk);
 		if (!((p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS)) {
 			/* in a commit right now */
-		} else if ((how == AGE || how == IDLE_ONLY) && (blk->flags & PC_BLOCK_WRITTEN)) {
+		} else if ((how == AGE || how == IDLE_ONLY) &&
+			   ((blk->flags & PC_BLOCK_WRITTEN) || PC_BREAK_RULE24)) {
 			if (how == AGE)
 				blk->flags &= ~PC_BLOCK_WRITTEN;
 		} else {

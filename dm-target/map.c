@@ -11,6 +11,7 @@
 #include <linux/ioprio.h>
 #include <linux/slab.h>
 
+#include "broken.h"
 #include "cache.h"
 #include "discard.h"
 #include "endio.h"
@@ -110,7 +111,7 @@ static void classify(struct pc_cache *pc, struct bio *bio)
 		pb->idle_class = true;
 		pc_count(pc, PC_STAT_IDLE_CLASS);
 	}
-	if (limit && is_sequential(pc, bio, limit)) {
+	if (limit && is_sequential(pc, bio, limit) && !PC_BREAK_RULE17) {
 		pb->sequential = true;
 		pc_count(pc, PC_STAT_SEQUENTIAL);
 	}

@@ -7,6 +7,7 @@
  * state allow, then asks the neighbouring blocks one by one, each under its own
  * lock, and hands one contiguous range of the origin to the fill.
  */
+#include "broken.h"
 #include "cache.h"
 #include "fill.h"
 #include "read.h"
@@ -117,7 +118,8 @@ static bool start_fill(struct pc_cache *pc, const struct pc_fill_part *own, stru
 /* The window of the fill around sectors [start, end): aligned, at most 1 MiB. */
 static void window(struct pc_cache *pc, u64 start, u64 end, u64 *win_start, u64 *win_end)
 {
-	u32 w = max(pc_fill_window(pc), pc->blocks.sub_sectors);
+	u32 w = PC_BREAK_RULE19 ? pc->blocks.sub_sectors :
+				  max(pc_fill_window(pc), pc->blocks.sub_sectors);
 
 	*win_start = start - (start & (w - 1));
 	*win_end = min_t(u64, *win_start + w, pc->blocks.origin_sectors);
@@ -217,14 +219,14 @@ static int map_locked(struct pc_lookup *l, struct pc_block *blk)
 	p = pc_pending_of(&pc->pendings, blk);
 	/* passthrough reads the origin; nothing is dirty there, or the cache has it */
 	valid = l->mode == PC_MODE_PASSTHROUGH ? blk->dirty : blk->valid;
-	busy = p ? p->busy & ~blk->valid : 0;
+	busy = p && !PC_BREAK_RULE2 ? p->busy & ~blk->valid : 0;
 	if (busy & first_bit) {
 		pc_lookup_wait(l, p);
 		spin_unlock_irqrestore(l->lock, l->flags);
 		return DM_MAPIO_SUBMITTED;
 	}
 	last = pc_lookup_run(l->span.first, l->span.last, valid & first_bit ? valid : ~(valid | busy));
-	if (last != l->span.last)
+	if (last != l->span.last && !PC_BREAK_RULE1)
 		pc_lookup_cut(l, last);
 	if (!(valid & first_bit))
 		return read_miss(l, blk, true);

@@ -76,7 +76,7 @@ static void make_plan(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 {
 	struct pc_cache *pc = l->pc;
 	u64 span = pc_span_mask(&l->span);
-	u64 valid = blk->valid, clean = valid & ~blk->dirty;
+	u64 valid = blk->valid, clean = valid & ~(PC_BREAK_RULE7 ? 0 : blk->dirty);
 	u64 dropped = pc_disk_dropped(blk, p), pop = 0;
 
 	memset(w, 0, sizeof(*w));
@@ -84,7 +84,7 @@ static void make_plan(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 	w->deny_both = pc_disk_denies_both_write(blk, p);
 	w->deny_origin = pc_disk_denies_origin_write(blk, p);
 	if (p)
-		w->wait = p->busy | p->frozen | p->discarding;
+		w->wait = (PC_BREAK_RULE5 ? 0 : p->busy) | p->frozen | p->discarding;
 	/* dropped, and a record says otherwise: its commit comes first */
 	w->wait |= dropped & w->deny_origin;
 	if (may_populate(l, blk)) {
@@ -103,10 +103,10 @@ static void make_plan(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 		break;
 	default:
 		w->cache = valid & ~clean;
-		w->drop = clean;
+		w->drop = PC_BREAK_RULE25 ? 0 : clean;
 		break;
 	}
-	w->origin = ~(valid | pop);
+	w->origin = ~(w->cache | w->both | w->drop);
 	if (READ_ONCE(pc->failed))
 		w->failed = pc_disk_any_valid(blk, p);
 	w->cache &= span;
@@ -139,7 +139,7 @@ static int write_not_valid(struct pc_lookup *l, u32 last)
 	struct pc_bio *pb = pc_bio(l->bio);
 	u64 usable = pc_blocks_usable(&pc->blocks, l->oblock);
 	bool fill = l->mode <= PC_MODE_WRITETHROUGH && !pb->sequential && !pb->idle_class &&
-		    !READ_ONCE(pc->failed);
+		    !READ_ONCE(pc->failed) && !PC_BREAK_RULE4;
 
 	pc_lookup_count(l, false, true);
 	if (fill && l->span.partial_first) {

@@ -469,7 +469,7 @@ static enum take take(struct pc_copy *c, const struct item *it, u32 max)
 	p->copying = mask;
 	p->touched &= ~mask;
 	p->flags &= ~PC_PENDING_G_QUIET;
-	if ((blk->flags & PC_BLOCK_RETOUCHED) && pc_is_cleaning(pc))
+	if ((blk->flags & PC_BLOCK_RETOUCHED) && pc_is_cleaning(pc) && !PC_BREAK_RULE16)
 		p->frozen |= mask;
 	blk->flags ^= PC_BLOCK_PARITY;
 	blk->holds++;

@@ -45,7 +45,9 @@ fi
 
 break_rule no_cache_flush 0 60 mode=writeback messages=0
 break_rule rule3 1 60 mode=writeback
+break_rule rule5 15 60 slow=100 hot=512
 break_rule rule6 2 100 slow=100 hot=512 demote=1
+break_rule rule7 16 60 hot=1024
 break_rule rule8 3 100 block=768 demote=2
 break_rule rule9 4 60 demote=1
 break_rule rule10 5 200 slow=100 demote=1 hot=512 commit_ms=5

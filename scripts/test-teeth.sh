@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Shows that the VM tests notice a broken rule of the I/O path: for each line of
+# tests/teeth/rules a boot with modules that break that rule, in which the test must fail
+# with a wrong assertion, and run clean with nothing broken (which make vm shows).
+#
+#   scripts/test-teeth.sh KERNEL [RULE...]
+#
+# Some 40 s a rule. Closes with "teeth: N passed, N failed".
+
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=scripts/env.sh
+. scripts/env.sh
+
+kver=$(pc_kernel_version "$1")
+shift
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0
+
+while read -r rule bit test; do
+	case $rule in '' | '#'*) continue ;; esac
+	[ $# = 0 ] || [[ " $* " == *" $rule "* ]] || continue
+	scripts/vm-run.sh --kernel "$kver" --modules "$PC_BUILD/$kver+breakable/ko" \
+		--append "dm_polycache.broken=$((1 << bit))" "$test" >"$log" 2>&1 </dev/null
+	if grep -q '^not ok ' "$log"; then
+		echo "ok - $rule broken: $test: $(grep -m 1 '^not ok ' "$log")"
+		passed=$((passed + 1))
+	else
+		echo "not ok - $rule broken: $test did not notice"
+		tail -n 5 "$log"
+		failed=$((failed + 1))
+	fi
+done <tests/teeth/rules
+echo "teeth: $passed passed, $failed failed"
+[ $failed = 0 ]
