@@ -17,13 +17,15 @@ cd "$(dirname "$0")/.." || exit 1
 kver=$(pc_kernel_version "$1")
 shift
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+modules=$(mktemp -d)
+trap 'rm -rf "$log" "$modules"' EXIT
 passed=0 failed=0
+cp -L "$PC_BUILD/$kver/ko"/*.ko "$PC_BUILD/$kver+breakable/ko"/*.ko "$modules/" || exit 1
 
 while read -r rule bit test; do
 	case $rule in '' | '#'*) continue ;; esac
 	[ $# = 0 ] || [[ " $* " == *" $rule "* ]] || continue
-	scripts/vm-run.sh --kernel "$kver" --modules "$PC_BUILD/$kver+breakable/ko" \
+	scripts/vm-run.sh --kernel "$kver" --modules "$modules" \
 		--append "dm_polycache.broken=$((1 << bit))" "$test" >"$log" 2>&1 </dev/null
 	if grep -q '^not ok ' "$log"; then
 		echo "ok - $rule broken: $test: $(grep -m 1 '^not ok ' "$log")"

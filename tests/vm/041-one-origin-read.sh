@@ -63,6 +63,14 @@ costs 16 64 "16 readers of 16 sub-blocks of one block" bs 4096 first 8320 jobs 1
 dmsetup message s-origin 0 set read_us 0
 is "$(dm_inflight c)" "0 0" "nothing in flight"
 
+# a write of less than a sub-block goes to the origin, and the sub-block warms up (rule 4)
+is_filled() { [ "$(pc_stat c fills)" -gt "$fills" ]; }
+fills=$(pc_stat c fills)
+pc-io $dev write bs 512 first 72003 byte 256
+ok "written in part: a fill follows" poll 20 is_filled
+is "$(dm_inflight c)" "0 0" "written in part: nothing in flight"
+costs 0 0 "written in part" bs 4096 first 9000
+
 # --- warm -----------------------------------------------------------------------
 
 pc-io $dev read bs 65536 first 300 count 100
