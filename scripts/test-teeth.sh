@@ -20,7 +20,9 @@ log=$(mktemp)
 modules=$(mktemp -d)
 trap 'rm -rf "$log" "$modules"' EXIT
 passed=0 failed=0
-cp -L "$PC_BUILD/$kver/ko"/*.ko "$PC_BUILD/$kver+breakable/ko"/*.ko "$modules/" || exit 1
+for d in "$PC_BUILD/$kver/ko" "$PC_BUILD/$kver+breakable/ko"; do
+	cp -L "$d"/*.ko "$modules/" || exit 1
+done
 
 while read -r rule bit test; do
 	case $rule in '' | '#'*) continue ;; esac
