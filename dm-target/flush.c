@@ -186,7 +186,9 @@ static bool prepare(void *context, bool full)
 	pc->cycle_full = full;
 	pc->cycle_cursor = 0;
 	any = gather(pc);
-	pc->cycle_flushed = (full && any) || !bio_list_empty(&pc->cycle_flushes);
+	/* a stop flushes both devices, whatever there is to record (rule 22) */
+	pc->cycle_flushed = (full && (any || !READ_ONCE(pc->running))) ||
+			    !bio_list_empty(&pc->cycle_flushes);
 	for (i = 0; i < 2; i++) {
 		pc->cycle_waits[i].pc = pc;
 		pc->cycle_waits[i].err = 0;

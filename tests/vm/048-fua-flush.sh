@@ -164,4 +164,17 @@ pc-io $dev write first 4000 count 3 step 0 dsync 1
 count
 is "${N[o.writes]} ${N[o.fua]}" "3 3" "FUA goes to the origin as FUA"
 remove
+
+# --- a stop ---------------------------------------------------------------------------
+
+create writearound
+pc-io $dev write first 4000 count 4
+count
+is "${N[o.writes]} ${N[o.flushes]}" "4 0" "written to the origin alone, and not flushed"
+dmsetup suspend --noflush --nolockfs c
+count
+is "${N[o.flushes]}" 1 "a suspend flushes the origin"
+udev_resume
+dmsetup resume c
+remove
 diag "$SECONDS s"
