@@ -65,6 +65,9 @@ mkdir -p /modules
 ln -sfn /pc/modules "/modules/$(uname -r)"
 
 kver=$(uname -r)
+for e in ${JOB_ENV[@]+"${JOB_ENV[@]}"}; do
+	export "${e?}"
+done
 export PC_KVER=$kver PC_MODULES=/pc/modules PC_SRC=$JOB_TOP PC_IN_VM=1
 export PATH=/pc/bin:$PATH
 

@@ -22,6 +22,7 @@
 #   --append ARGS     further words for the kernel command line
 #   --disk FILE       a raw image as a virtio disk; may be given more than once
 #   --modules DIR     the modules under test (default build/KERNEL-VERSION/ko)
+#   --env NAME=VALUE  a variable for the tests; may be given more than once
 #   --no-udev         do not start udev in the guest
 #   --skip-once       leave out the tests with a line "# once: REASON"
 #   --keep            keep the folder with logs and results, also on success
@@ -39,7 +40,7 @@ set -euo pipefail
 
 kernel=${KERNEL:-6.12} mem=2G cpus=2 timeout=300 accel=${PC_ACCEL:-auto} append='' modules=''
 mode=tests udev=1 keep=0 skip_once=0
-disks=() tests=() command=()
+disks=() tests=() command=() env=()
 
 usage()
 {
@@ -57,6 +58,7 @@ while [ $# -gt 0 ]; do
 	--append) append+=" $2"; shift ;;
 	--disk) disks+=("$2"); shift ;;
 	--modules) modules=$2; shift ;;
+	--env) env+=("$2"); shift ;;
 	--no-udev) udev=0 ;;
 	--keep) keep=1 ;;
 	--skip-once) skip_once=1 ;;
@@ -180,10 +182,10 @@ write_job()
 {
 	{
 		declare -p token timeout mode udev
-		declare -p pending command
+		declare -p pending command env
 	} | sed 's/^declare -[-a-zA-Z]* //; s/^token=/JOB_TOKEN=/; s/^timeout=/JOB_TIMEOUT=/
 		s/^mode=/JOB_MODE=/; s/^udev=/JOB_UDEV=/; s/^pending=/JOB_TESTS=/
-		s/^command=/JOB_COMMAND=/' >"$run/job"
+		s/^command=/JOB_COMMAND=/; s/^env=/JOB_ENV=/' >"$run/job"
 	{
 		printf 'JOB_TOP=%q\n' "$PC_TOP"
 		if [ $mode = shell ]; then

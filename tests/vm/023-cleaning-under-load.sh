@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Cleaning ends, however busy the device is: after writeback mode was left, and under
-# `flush`, all gets clean while four writers go on overwriting the same MiB and a copy
-# takes milliseconds.
+# `flush`, all gets clean while four writers go on overwriting the same 32 KiB and a copy
+# takes as long as many writes.
 # timeout: 300
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,14 +10,14 @@
 load_modules
 make_brd 3 16384
 udev_off
-make_sim s-origin /dev/ram2 servers 4 write_us 5000
+make_sim s-origin /dev/ram2 servers 4 write_us 20000
 pc_create c /dev/ram0 /dev/ram1 /dev/mapper/s-origin 128 writeback lru \
 	"bypass_sequential 0 commit_ms 100"
 dev=/dev/mapper/c
 
 load()
 {
-	timeout 250 pc-io $dev write bs 4096 random 256 jobs 4 seconds 200 count 0 byte 256 &
+	timeout 250 pc-io $dev write bs 4096 random 8 jobs 4 seconds 200 count 0 byte 256 &
 	load=$!
 }
 goes_on() { kill -0 $load; }

@@ -3,7 +3,7 @@
 # Power cuts through volatile write caches on cache, metadata and origin at once:
 # nothing that was acknowledged before an acknowledged flush is missing, what was
 # read after a recovery never changes, only blocks with intents become dirty.
-# CUTS, SEED and FIRST in the environment or in /host/tmp/torture.env; the program and
+# CUTS, SEED and FIRST in the environment (vm-run.sh --env); the program and
 # what it checks: tests/crash/torture.c.
 # timeout: 900
 # shellcheck source=lib.sh

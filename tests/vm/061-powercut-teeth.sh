@@ -3,8 +3,9 @@
 # The power-cut test has teeth: on a cache device that ignores flushes, and with each
 # of the rules that keep data broken in turn (dm-target/broken.h), it must find wrong
 # data within a bounded number of cuts; the same module with nothing broken passes.
-# By default only what concerns flushes; RULES=all or RULES='rule9 rule12' runs the others.
-# timeout: 900
+# By default only what concerns flushes; RULES=all or RULES='rule9 rule12' in the
+# environment (vm-run.sh --env, make teeth) runs the others.
+# timeout: 1800
 # once: much of the same on every kernel
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
