@@ -62,7 +62,7 @@ extern unsigned int pc_broken;	/* target.c; READ_ONCE */
 /* Rule 5: a write does not wait for a fill, or another write, of its sub-block. */
 #define PC_BREAK_RULE5 PC_BREAK(15)
 
-/* Rule 7: outside writeback a write to a dirty sub-block is one to a clean one. */
+/* Rule 7: outside writeback a write to a dirty sub-block goes to the origin. */
 #define PC_BREAK_RULE7 PC_BREAK(16)
 
 /* Rule 15: a clean sub-block that the cache cannot read is an error. */

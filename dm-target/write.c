@@ -76,7 +76,7 @@ static void make_plan(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 {
 	struct pc_cache *pc = l->pc;
 	u64 span = pc_span_mask(&l->span);
-	u64 valid = blk->valid, clean = valid & ~(PC_BREAK_RULE7 ? 0 : blk->dirty);
+	u64 valid = blk->valid, clean = valid & ~blk->dirty;
 	u64 dropped = pc_disk_dropped(blk, p), pop = 0;
 
 	memset(w, 0, sizeof(*w));
@@ -107,6 +107,8 @@ static void make_plan(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 		break;
 	}
 	w->origin = ~(w->cache | w->both | w->drop);
+	if (PC_BREAK_RULE7 && l->mode != PC_MODE_WRITEBACK)
+		w->origin |= blk->dirty;
 	if (READ_ONCE(pc->failed))
 		w->failed = pc_disk_any_valid(blk, p);
 	w->cache &= span;

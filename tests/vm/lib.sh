@@ -308,7 +308,8 @@ make_brd()
 
 udev_settle()
 {
-	[ -n "${DM_DISABLE_UDEV:-}" ] || udevadm settle --timeout=30
+	# a udevd that a test before stopped may sleep on: wake it up
+	[ -n "${DM_DISABLE_UDEV:-}" ] || udevadm settle --timeout=30 || udev_resume
 }
 
 # udev_pause: udev reads no device until udev_resume, so that counters hold what the
