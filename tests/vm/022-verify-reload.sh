@@ -3,6 +3,7 @@
 # Suspends and table reloads, with another mode and policy each, while data is written
 # and verified: no data is lost, the cache stays warm, the metadata is clean each time.
 # timeout: 600
+# once: two hundred loops
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=verify.sh

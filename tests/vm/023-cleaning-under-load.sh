@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Cleaning ends, however busy the device is: after writeback mode was left, and under
-# `flush`, all gets clean while four writers go on overwriting the same 32 KiB and a copy
+# `flush`, all gets clean while four writers go on overwriting the same 8 KiB and a copy
 # takes as long as many writes.
 # timeout: 300
 # shellcheck source=lib.sh
@@ -17,7 +17,7 @@ dev=/dev/mapper/c
 
 load()
 {
-	timeout 250 pc-io $dev write bs 4096 random 8 jobs 4 seconds 200 count 0 byte 256 &
+	timeout 250 pc-io $dev write bs 4096 random 2 jobs 4 seconds 200 count 0 byte 256 &
 	load=$!
 }
 goes_on() { kill -0 $load; }

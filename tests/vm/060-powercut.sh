@@ -6,6 +6,7 @@
 # CUTS, SEED and FIRST in the environment (vm-run.sh --env); the program and
 # what it checks: tests/crash/torture.c.
 # timeout: 900
+# once: two hundred power cuts
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=../crash/crash.sh

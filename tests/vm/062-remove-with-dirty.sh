@@ -4,6 +4,7 @@
 # them dirty, the data right, many times over. After an unclean stop all that was
 # committed is there, and only blocks with intents are dirty.
 # timeout: 600
+# once: sixty stops with the same program
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=../crash/crash.sh

@@ -7,8 +7,8 @@
 . "$(dirname "$0")/lib.sh"
 command -v polycache >/dev/null || skip_all "build/user/polycache is not there: make tools"
 load_modules dm-polycache dm-polycache-lru
-make_brd 3 65536
-meta=/dev/ram0 cache=/dev/ram1 origin=/dev/ram2
+make_brd 4 65536
+meta=/dev/ram0 cache=/dev/ram1 origin=/dev/ram2 dm_cache=/dev/ram3
 sectors=$(sectors_of $origin)
 
 # refused NAME REGEX WORD...: fails with status 1, and says so
@@ -173,14 +173,14 @@ is "$(grep -c '<mapping ' whole.xml)" "$((used - partial))" "dump --xml --whole-
 is "$(md5sum <$meta)" "$before" "nothing was written"
 
 if command -v cache_restore >/dev/null; then
-	truncate -s 16M dm-cache.meta
+	dd if=/dev/zero of=$dm_cache bs=1M count=16 oflag=direct status=none
 	cmp_ok "$partial" '>' 0 "a block is cached in part"
-	nok "cache_restore refuses blocks in part" cache_restore -i all.xml -o dm-cache.meta
-	ok "cache_restore takes whole blocks" cache_restore -i whole.xml -o dm-cache.meta
-	ok "cache_check finds that good" cache_check dm-cache.meta
-	is "$(cache_dump dm-cache.meta | grep -c '<mapping ')" "$((used - partial))" \
+	nok "cache_restore refuses blocks in part" cache_restore -i all.xml -o $dm_cache
+	ok "cache_restore takes whole blocks" cache_restore -i whole.xml -o $dm_cache
+	ok "cache_check finds that good" cache_check $dm_cache
+	is "$(cache_dump $dm_cache | grep -c '<mapping ')" "$((used - partial))" \
 		"cache_dump has as many blocks"
-	refused "check: metadata of dm-cache" "holds a dm-cache superblock" check dm-cache.meta
+	refused "check: metadata of dm-cache" "holds a dm-cache superblock" check $dm_cache
 else
 	skip "thin-provisioning-tools are not installed"
 fi

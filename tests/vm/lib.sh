@@ -327,11 +327,17 @@ udev_resume()
 
 	[ -z "${DM_DISABLE_UDEV:-}" ] || return 0
 	# udevd may sleep on after the first request
-	for try in 1 2 3 4 5 6 7 8; do
+	for try in 1 2 3 4; do
 		udevadm control --start-exec-queue
 		udevadm settle --timeout=$((try * 2)) 2>/dev/null && return 0
 	done
-	return 1
+	# it does not wake up: another one
+	diag "udevd sleeps on, and is started again"
+	pkill -x systemd-udevd || true
+	sleep 0.5
+	/lib/systemd/systemd-udevd --daemon
+	udevadm trigger --type=devices --subsystem-match=block --action=add
+	udevadm settle --timeout=60
 }
 
 # udev_off: udev reads no device until the end of the test, where a look would be
