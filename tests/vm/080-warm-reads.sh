@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A warm cache costs little: random 4 KiB reads reach at least 0.95 of a simulated SSD of
 # 1 ms a read at depth 4, and at least 0.65 of a linear mapping of the same RAM disk at
-# depth 8, where an emulated CPU is all that counts (the goal is 0.85; measured: 0.81).
+# depth 8, where an emulated CPU is all that counts (the goal is 0.85; measured: 0.80).
 # Medians of five alternated pairs of runs; a median below is measured again, twice.
 # timeout: 400
 # once: ten pairs of timed runs
