@@ -47,11 +47,12 @@ expect "a hanging test" '^# FAILED hangs: did not finish in time'
 expect "where it hangs" '^# .*task:dd .*state:D'
 expect "a panic" '^# FAILED panics: the guest died'
 expect "the panic's text" '^# .*Kernel panic - not syncing: sysrq'
+expect "a guest that is gone without a word" '^# FAILED powers-off: the guest died'
 expect "devices left behind" '^# FAILED z-leftover: left devices or modules behind'
 expect "a line to run a test again" '^# run it again: make vm KERNEL=.* T=hangs'
 expect "what the emulator broke is run once more" '^# the emulator .* emulator: once more'
 expect "and may pass" '^# passed emulator: 1 '
-expect "the sum" '^vm .*: 10 passed, 7 failed$'
+expect "the sum" '^vm .*: 11 passed, 8 failed$'
 fails_with_1 $status
 
 # a kernel that finds no first program

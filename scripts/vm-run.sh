@@ -332,14 +332,15 @@ show_logs()
 	local lines=${1:-60} death from
 
 	echo "# end of the guest's console ($kver, $accel):"
-	death=$(grep -naE 'Kernel panic|Oops|kernel BUG|unable to handle|general protection fault' \
-		"$run/console" | head -n 1 | cut -d : -f 1)
+	death=$(grep -m 1 -naE \
+		'Kernel panic|Oops|kernel BUG|unable to handle|general protection fault' \
+		"$run/console" | cut -d : -f 1) || true
 	from=$(($(wc -l <"$run/console") - lines + 1))
 	if [ -n "$death" ] && [ $((death - lines / 2)) -lt $from ]; then
 		from=$((death - lines / 2))
 	fi
-	tail -n "+$((from > 0 ? from : 1))" "$run/console" | head -n 300 | tr -d '\r' |
-		sed 's/^/#   /'
+	[ $from -gt 0 ] || from=1
+	sed -n "$from,$((from + 299))s/^/#   /p" "$run/console" | tr -d '\r'
 	[ ! -s "$run/qemu" ] || tail -n 20 "$run/qemu" | sed 's/^/# qemu: /'
 }
 
