@@ -3,40 +3,7 @@
  * When a pending object is done with, in cases that the random runs of test-pending.c
  * meet too seldom: an object that is never done keeps a stop from being a clean one.
  */
-#include "pending.h"
-#include "unit.h"
-
-struct fixture {
-	struct pc_blocks b;
-	struct pc_pendings ps;
-	struct pc_block *blk;
-	struct pc_pending *p;
-};
-
-/* A block that the disk calls valid and dirty in sub-blocks 0 and 1, and so is it. */
-static void setup(struct fixture *f)
-{
-	assert_int_equal(pc_blocks_init(&f->b, 4, 64, 8, 1024), 0);
-	assert_int_equal(pc_pendings_init(&f->ps, 4), 0);
-	pc_blocks_insert(&f->b, pc_cblock(1), pc_oblock(7));
-	f->blk = pc_blocks_get(&f->b, pc_cblock(1));
-	f->blk->valid = f->blk->dirty = 3;
-	f->p = pc_pending_alloc(&f->ps, &f->b, f->blk);
-	assert_non_null(f->p);
-}
-
-static void teardown(struct fixture *f)
-{
-	pc_pendings_exit(&f->ps);
-	pc_blocks_exit(&f->b);
-}
-
-/* Writeback copied mask, which no write touched meanwhile. */
-static void copied(struct fixture *f, u64 mask)
-{
-	f->blk->dirty &= ~mask;
-	f->p->uncleaned |= mask;
-}
+#include "pending-fixture.h"
 
 static bool commit(struct fixture *f, bool cache_ok, bool origin_ok)
 {
@@ -50,7 +17,7 @@ static void cleaned(void **state)
 {
 	struct fixture f;
 
-	setup(&f);
+	setup(&f, 3, 3, 0);
 	copied(&f, 3);
 	pc_pending_gather(&f.b, f.p);
 	commit(&f, true, false);
@@ -68,7 +35,7 @@ static void written_again(void **state)
 {
 	struct fixture f;
 
-	setup(&f);
+	setup(&f, 3, 3, 0);
 	copied(&f, 3);
 	pc_pending_write_starts(f.p, 1);
 	f.blk->dirty |= 1;
