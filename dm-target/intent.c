@@ -39,11 +39,19 @@ void pc_intent_changes(struct pc_cache *pc, u32 cblock, u16 before, u16 after)
 	}
 }
 
+/* The intent on disk. */
+static u16 intent_of(struct pc_cache *pc, const struct pc_block *blk)
+{
+	const struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
+
+	return (p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS;
+}
+
 /* Another kind, or dirty on disk: only flushes of both devices settle it. */
 bool pc_intent_needs_flush(struct pc_cache *pc, const struct pc_block *blk, u16 kind)
 {
 	const struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
-	u16 has = (p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS;
+	u16 has = intent_of(pc, blk);
 	u64 dirty = p ? p->disk.dirty : blk->dirty;
 
 	return (has && has != kind) || (kind == PC_BLOCK_INTENT_ORIGIN && dirty);
@@ -51,16 +59,14 @@ bool pc_intent_needs_flush(struct pc_cache *pc, const struct pc_block *blk, u16 
 
 bool pc_intent_wait(struct pc_cache *pc, struct pc_block *blk, u16 kind, struct bio *bio)
 {
-	struct pc_pending *p = pc_pending_of(&pc->pendings, blk);
 	unsigned long kick = PC_COMMIT_URGENT;
-	u16 has;
+	struct pc_pending *p;
 
-	has = (p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS;
 	/*
 	 * An object that waited for room under the cap would not come back before the
 	 * sweep has got one for a block that has an intent: the bio waits without.
 	 */
-	if (!has && !pc_intent_has_room(pc)) {
+	if (!intent_of(pc, blk) && !pc_intent_has_room(pc)) {
 		mod_delayed_work(pc->wq, &pc->intent_work, 0);
 		return false;
 	}
@@ -105,8 +111,7 @@ static u32 sweep(struct pc_cache *pc, enum sweep how)
 		blk = pc_lock_cblock(pc, c, &lock, &flags);
 		if (!blk)
 			continue;
-		p = pc_pending_of(&pc->pendings, blk);
-		if (!((p ? p->disk.flags : blk->flags) & PC_BLOCK_INTENTS)) {
+		if (!intent_of(pc, blk)) {
 			/* in a commit right now */
 		} else if ((how == AGE || how == IDLE_ONLY) &&
 			   ((blk->flags & PC_BLOCK_WRITTEN) || PC_BREAK_RULE24)) {
