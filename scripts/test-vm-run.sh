@@ -40,6 +40,9 @@ fails_with_1()
 expect "a sound test passes" '^# passed passes: 3 '
 expect "a wrong assertion" '^# FAILED fails \('
 expect "a command that fails" '^# FAILED dies \('
+expect "a job's own status" "^not ok 3 - a job that ought to fail"
+expect "no other one" '^# FAILED waits \('
+expect "a test that gives up" '^(# )?Bail out! there is no fourth device'
 expect "a missing plan" '^# FAILED no-plan: printed no plan'
 expect "a report in the kernel log" '^# FAILED splat: the kernel complained'
 expect "a fresh kernel after it" '^# passed after-splat: 1 '
@@ -52,7 +55,7 @@ expect "devices left behind" '^# FAILED z-leftover: left devices or modules behi
 expect "a line to run a test again" '^# run it again: make vm KERNEL=.* T=hangs'
 expect "what the emulator broke is run once more" '^# the emulator .* emulator: once more'
 expect "and may pass" '^# passed emulator: 1 '
-expect "the sum" '^vm .*: 11 passed, 8 failed$'
+expect "the sum" '^vm .*: 13 passed, 10 failed$'
 fails_with_1 $status
 
 # a kernel that finds no first program

@@ -78,6 +78,9 @@ tap_count=0
 tap_failed=0
 tap_planned=
 exit_commands=()
+# what the command of ok or nok printed, and where the test's own lines go meanwhile
+tap_out=$(mktemp)
+exec {tap_fd}>&1
 
 tap_plan()
 {
@@ -129,30 +132,32 @@ bail()
 }
 
 # ok NAME COMMAND...: the command must succeed; nok: must fail. Output is shown
-# where it does not.
+# where it does not. The command runs in the test's own shell, so that it may be a
+# wait for one of the test's jobs.
 ok()
 {
-	local name=$1 out status=0
+	local tap_status=0
 
-	shift
-	out=$("$@" 2>&1) || status=$?
-	if [ $status = 0 ]; then
-		pass "$name"
+	"${@:2}" >"$tap_out" 2>&1 || tap_status=$?
+	if [ $tap_status = 0 ]; then
+		pass "$1"
 	else
-		fail "$name" "exit status $status of: $*"$'\n'"$out"
+		fail "$1" "exit status $tap_status of: ${*:2}"$'\n'"$(<"$tap_out")"
 	fi
+	: >"$tap_out"
 }
 
 nok()
 {
-	local name=$1 out
+	local tap_status=0
 
-	shift
-	if out=$("$@" 2>&1); then
-		fail "$name" "succeeded: $*"$'\n'"$out"
+	"${@:2}" >"$tap_out" 2>&1 || tap_status=$?
+	if [ $tap_status = 0 ]; then
+		fail "$1" "succeeded: ${*:2}"$'\n'"$(<"$tap_out")"
 	else
-		pass "$name"
+		pass "$1"
 	fi
+	: >"$tap_out"
 }
 
 # is GOT WANT NAME, and its relatives
@@ -234,6 +239,10 @@ tap_exit()
 
 	trap - EXIT ERR
 	set +e
+	exec >&$tap_fd 2>&1
+	# a command of ok or nok may be what ended the test
+	[ ! -s "$tap_out" ] || diag "$(<"$tap_out")"
+	rm -f "$tap_out"
 	for ((i = ${#exit_commands[@]} - 1; i >= 0; i--)); do
 		eval "${exit_commands[i]}"
 	done
