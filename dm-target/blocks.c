@@ -71,34 +71,6 @@ size_t pc_blocks_memory(const struct pc_blocks *b)
 	       ((size_t)b->bucket_mask + 1) * sizeof(*b->buckets);
 }
 
-/* A finaliser with good low bits (the 64-bit mix of MurmurHash3, A. Appleby). */
-u32 pc_blocks_hash(pc_oblock_t o)
-{
-	u64 h = pc_from_oblock(o);
-
-	h ^= h >> 33;
-	h *= 0xff51afd7ed558ccdULL;
-	h ^= h >> 33;
-	h *= 0xc4ceb9fe1a85ec53ULL;
-	h ^= h >> 33;
-	return (u32)h;
-}
-
-struct pc_block *pc_blocks_find(const struct pc_blocks *b, pc_oblock_t o)
-{
-	u64 n = pc_from_oblock(o);
-	u32 i = b->buckets[pc_blocks_hash(o) & b->bucket_mask];
-
-	while (i != PC_NONE) {
-		struct pc_block *blk = &b->table[i];
-
-		if (blk->oblock_low == (u32)n && blk->oblock_high == (u16)(n >> 32))
-			return blk;
-		i = blk->next;
-	}
-	return NULL;
-}
-
 void pc_blocks_insert(struct pc_blocks *b, pc_cblock_t c, pc_oblock_t o)
 {
 	struct pc_block *blk = pc_blocks_get(b, c);
@@ -146,19 +118,6 @@ void pc_blocks_free(struct pc_blocks *b, pc_cblock_t c)
 	b->nr_free++;
 }
 
-pc_oblock_t pc_blocks_of_sector(const struct pc_blocks *b, u64 sector, u32 *offset)
-{
-	u64 o;
-
-	if (b->block_shift >= 0) {
-		*offset = sector & (b->block_sectors - 1);
-		o = sector >> b->block_shift;
-	} else {
-		o = div_u64_rem(sector, b->block_sectors, offset);
-	}
-	return pc_oblock(o);
-}
-
 u64 pc_blocks_sector(const struct pc_blocks *b, pc_oblock_t o)
 {
 	return pc_from_oblock(o) * b->block_sectors;
@@ -173,26 +132,6 @@ void pc_blocks_rebuild_free(struct pc_blocks *b)
 	for (i = b->nr; i-- > 0; )
 		if (!(b->table[i].flags & PC_BLOCK_MAPPED))
 			pc_blocks_free(b, pc_cblock(i));
-}
-
-/* Sectors of sub-block s (the last of a block may be short). */
-static u32 sub_length(const struct pc_blocks *b, u32 s)
-{
-	return min_t(u32, b->sub_sectors, b->block_sectors - (s << b->sub_shift));
-}
-
-struct pc_span pc_blocks_span(const struct pc_blocks *b, u32 offset, u32 sectors)
-{
-	u32 end = offset + sectors;
-	struct pc_span s;
-
-	s.first = offset >> b->sub_shift;
-	s.last = (end - 1) >> b->sub_shift;
-	s.partial_first = offset != s.first << b->sub_shift;
-	s.partial_last = end != (s.last << b->sub_shift) + sub_length(b, s.last);
-	if (s.first == s.last)
-		s.partial_first = s.partial_last = s.partial_first || s.partial_last;
-	return s;
 }
 
 u64 pc_blocks_usable(const struct pc_blocks *b, pc_oblock_t o)

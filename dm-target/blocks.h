@@ -14,6 +14,8 @@
 
 #include <linux/types.h>
 #include <linux/bitops.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 
 #include "block-types.h"
 
@@ -86,10 +88,27 @@ int pc_blocks_init(struct pc_blocks *b, u32 nr, u32 block_sectors, u32 sub_secto
 void pc_blocks_exit(struct pc_blocks *b);
 size_t pc_blocks_memory(const struct pc_blocks *b);
 
-u32 pc_blocks_hash(pc_oblock_t o);
+/* A finaliser with good low bits (the 64-bit mix of MurmurHash3, A. Appleby). */
+static inline u32 pc_blocks_hash(pc_oblock_t o)
+{
+	u64 h = pc_from_oblock(o);
+
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 33;
+	return (u32)h;
+}
+
+static inline u32 pc_blocks_shard_of_hash(u32 hash)
+{
+	return hash & (PC_NR_SHARDS - 1);
+}
+
 static inline u32 pc_blocks_shard(pc_oblock_t o)
 {
-	return pc_blocks_hash(o) & (PC_NR_SHARDS - 1);
+	return pc_blocks_shard_of_hash(pc_blocks_hash(o));
 }
 
 static inline struct pc_block *pc_blocks_get(const struct pc_blocks *b, pc_cblock_t c)
@@ -107,8 +126,28 @@ static inline pc_oblock_t pc_blocks_oblock(const struct pc_block *blk)
 	return pc_oblock((u64)blk->oblock_high << 32 | blk->oblock_low);
 }
 
-/* NULL if the origin block is not mapped. */
-struct pc_block *pc_blocks_find(const struct pc_blocks *b, pc_oblock_t o);
+/* NULL if the origin block is not mapped. hash: what pc_blocks_hash says of it. */
+static inline struct pc_block *pc_blocks_find_hashed(const struct pc_blocks *b, pc_oblock_t o,
+						     u32 hash)
+{
+	u64 n = pc_from_oblock(o);
+	u32 i = b->buckets[hash & b->bucket_mask];
+
+	while (i != PC_NONE) {
+		struct pc_block *blk = &b->table[i];
+
+		if (blk->oblock_low == (u32)n && blk->oblock_high == (u16)(n >> 32))
+			return blk;
+		i = blk->next;
+	}
+	return NULL;
+}
+
+static inline struct pc_block *pc_blocks_find(const struct pc_blocks *b, pc_oblock_t o)
+{
+	return pc_blocks_find_hashed(b, o, pc_blocks_hash(o));
+}
+
 /* The cache block is not on the free list and maps nothing. */
 void pc_blocks_insert(struct pc_blocks *b, pc_cblock_t c, pc_oblock_t o);
 /* Out of the index; flags and masks are reset. */
@@ -122,10 +161,41 @@ void pc_blocks_free(struct pc_blocks *b, pc_cblock_t c);
 void pc_blocks_rebuild_free(struct pc_blocks *b);
 
 /* Sector of the origin -> its block, and the offset in it. */
-pc_oblock_t pc_blocks_of_sector(const struct pc_blocks *b, u64 sector, u32 *offset);
+static inline pc_oblock_t pc_blocks_of_sector(const struct pc_blocks *b, u64 sector, u32 *offset)
+{
+	u64 o;
+
+	if (b->block_shift >= 0) {
+		*offset = sector & (b->block_sectors - 1);
+		o = sector >> b->block_shift;
+	} else {
+		o = div_u64_rem(sector, b->block_sectors, offset);
+	}
+	return pc_oblock(o);
+}
+
 u64 pc_blocks_sector(const struct pc_blocks *b, pc_oblock_t o);
+/* Sectors of sub-block s (the last of a block may be short). */
+static inline u32 pc_blocks_sub_length(const struct pc_blocks *b, u32 s)
+{
+	return min_t(u32, b->sub_sectors, b->block_sectors - (s << b->sub_shift));
+}
+
 /* offset + sectors lies in one block. */
-struct pc_span pc_blocks_span(const struct pc_blocks *b, u32 offset, u32 sectors);
+static inline struct pc_span pc_blocks_span(const struct pc_blocks *b, u32 offset, u32 sectors)
+{
+	u32 end = offset + sectors;
+	struct pc_span s;
+
+	s.first = offset >> b->sub_shift;
+	s.last = (end - 1) >> b->sub_shift;
+	s.partial_first = offset != s.first << b->sub_shift;
+	s.partial_last = end != (s.last << b->sub_shift) + pc_blocks_sub_length(b, s.last);
+	if (s.first == s.last)
+		s.partial_first = s.partial_last = s.partial_first || s.partial_last;
+	return s;
+}
+
 /* Sub-blocks that may ever be valid in this block (rule 3). */
 u64 pc_blocks_usable(const struct pc_blocks *b, pc_oblock_t o);
 /* Sectors of the block that the origin has. */

@@ -19,16 +19,8 @@ void pc_lookup_cut(struct pc_lookup *l, u32 last_sub)
 	if (WARN_ON_ONCE(!l->in_map))
 		return;
 	dm_accept_partial_bio(l->bio, sectors);
-	pc_bio(l->bio)->iter.bi_size = sectors << SECTOR_SHIFT;
+	l->pb->iter.bi_size = sectors << SECTOR_SHIFT;
 	l->span = pc_blocks_span(&pc->blocks, l->offset, sectors);
-}
-
-u32 pc_lookup_run(u32 first, u32 last, u64 mask)
-{
-	u64 others = ~(mask >> first);
-	u32 n = others ? __ffs64(others) : 64;
-
-	return min(first + n - 1, last);
 }
 
 int pc_lookup_to_cache(struct pc_lookup *l, u32 cblock)
@@ -42,32 +34,8 @@ int pc_lookup_to_origin(struct pc_lookup *l)
 {
 	WRITE_ONCE(l->pc->last_user_origin, jiffies);
 	bio_set_dev(l->bio, l->pc->origin_dev->bdev);
-	l->bio->bi_iter.bi_sector = pc_bio(l->bio)->iter.bi_sector;
+	l->bio->bi_iter.bi_sector = l->pb->iter.bi_sector;
 	return DM_MAPIO_REMAPPED;
-}
-
-void pc_lookup_count(struct pc_lookup *l, bool hit, bool bypass)
-{
-	struct pc_bio *pb = pc_bio(l->bio);
-
-	if (pb->counted)
-		return;
-	pb->counted = true;
-	if (l->is_write)
-		pc_count(l->pc, hit ? PC_STAT_WRITE_HIT : PC_STAT_WRITE_MISS);
-	else
-		pc_count(l->pc, hit ? PC_STAT_READ_HIT : PC_STAT_READ_MISS);
-	if (bypass)
-		pc_count(l->pc, l->is_write ? PC_STAT_WRITE_BYPASS : PC_STAT_READ_BYPASS);
-}
-
-void pc_lookup_note_hit(struct pc_cache *pc, struct pc_block *blk)
-{
-	if (blk->flags & PC_BLOCK_STREAM) {
-		blk->flags &= ~PC_BLOCK_STREAM;
-		atomic_dec(&pc->nr_stream);
-	}
-	blk->flags |= PC_BLOCK_HIT;
 }
 
 int pc_lookup_wait(struct pc_lookup *l, struct pc_pending *p)

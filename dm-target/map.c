@@ -20,20 +20,21 @@
 #include "read.h"
 #include "write.h"
 
-static int map_lookup(struct pc_cache *pc, struct bio *bio, bool in_map)
+static int map_lookup(struct pc_cache *pc, struct bio *bio, struct pc_bio *pb, bool in_map)
 {
-	struct pc_bio *pb = pc_bio(bio);
-	struct pc_lookup l = {
-		.pc = pc,
-		.bio = bio,
-		.in_map = in_map,
-		.is_write = op_is_write(pb->opf),
-		.mode = READ_ONCE(pc->mode),
-	};
+	/* field by field: to clear it first would cost more than all of this */
+	struct pc_lookup l;
 
+	l.pc = pc;
+	l.bio = bio;
+	l.pb = pb;
+	l.in_map = in_map;
+	l.is_write = op_is_write(pb->opf);
+	l.mode = READ_ONCE(pc->mode);
 	l.oblock = pc_blocks_of_sector(&pc->blocks, pb->iter.bi_sector, &l.offset);
 	l.span = pc_blocks_span(&pc->blocks, l.offset, pb->iter.bi_size >> SECTOR_SHIFT);
-	l.lock = pc_shard_lock(pc, l.oblock);
+	l.hash = pc_blocks_hash(l.oblock);
+	l.lock = &pc->shards[pc_blocks_shard_of_hash(l.hash)].lock;
 	if (READ_ONCE(pc->cache_gone)) {
 		pb->kind = PC_BIO_NONE;
 		if (l.is_write) {
@@ -74,12 +75,14 @@ static bool is_sequential(struct pc_cache *pc, struct bio *bio, u32 limit)
 {
 	bool is_write = op_is_write(bio->bi_opf), may_bypass;
 	u64 sector = bio->bi_iter.bi_sector, end = bio_end_sector(bio);
+	u64 region = pc_stream_region(sector), end_region = pc_stream_region(end);
 	u32 sectors = bio_sectors(bio);
-	struct pc_stream_shard *sh = pc->streams + pc_stream_table(sector);
-	struct pc_stream_shard *next = pc->streams + pc_stream_table(end);
+	struct pc_stream_shard *sh = pc->streams + pc_stream_table(region), *next = sh;
 	struct pc_stream moved;
 	unsigned long flags;
 
+	if (unlikely(end_region != region))
+		next = pc->streams + pc_stream_table(end_region);
 	spin_lock_irqsave(&sh->lock, flags);
 	may_bypass = pc_stream_note(&sh->streams, is_write, sector, sectors) > limit &&
 		!(is_write && pc_stream_is_log(&sh->streams, end, sectors));
@@ -99,9 +102,8 @@ static bool is_sequential(struct pc_cache *pc, struct bio *bio, u32 limit)
 }
 
 /* Streams and idle-class I/O (rule 17); once a bio, in the submitter's context. */
-static void classify(struct pc_cache *pc, struct bio *bio)
+static void classify(struct pc_cache *pc, struct bio *bio, struct pc_bio *pb)
 {
-	struct pc_bio *pb = pc_bio(bio);
 	u32 limit = READ_ONCE(pc->tunables.bypass_sequential);
 	int class = IOPRIO_PRIO_CLASS(bio->bi_ioprio);
 
@@ -121,14 +123,17 @@ int pc_map_bio(struct pc_cache *pc, struct bio *bio)
 {
 	struct pc_bio *pb = pc_bio(bio);
 
-	memset(pb, 0, sizeof(*pb));
-	pb->iter = bio->bi_iter;
-	pb->opf = bio->bi_opf;
+	memset_startat(pb, 0, cblock);
 	if (bio->bi_opf & REQ_PREFLUSH) {
 		note_flush(pc);
 		pc_flush_bio(pc, bio);
 		return DM_MAPIO_SUBMITTED;
 	}
+	pb->iter = bio->bi_iter;
+	pb->opf = bio->bi_opf;
+	pb->mask = 0;
+	pb->populate = 0;
+	pb->start_ns = 0;
 	switch (bio_op(bio)) {
 	case REQ_OP_READ:
 	case REQ_OP_WRITE:
@@ -141,8 +146,8 @@ int pc_map_bio(struct pc_cache *pc, struct bio *bio)
 	}
 	if (pb->opf & REQ_FUA)
 		pc_count(pc, PC_STAT_FUA);
-	classify(pc, bio);
-	return map_lookup(pc, bio, true);
+	classify(pc, bio, pb);
+	return map_lookup(pc, bio, pb, true);
 }
 
 /* Bios that were woken: from the lookup on, in a worker. */
@@ -160,7 +165,7 @@ static void deferred_work(struct work_struct *work)
 		if (pc_endio_continue(pc, bio))
 			continue;
 		bio->bi_iter = pc_bio(bio)->iter;
-		if (map_lookup(pc, bio, false) == DM_MAPIO_REMAPPED)
+		if (map_lookup(pc, bio, pc_bio(bio), false) == DM_MAPIO_REMAPPED)
 			dm_submit_bio_remap(bio, NULL);
 		cond_resched();
 	}

@@ -158,7 +158,7 @@ static bool claim_around(struct pc_cache *pc, struct pc_block *blk, u64 base, u3
 
 static bool may_fill(struct pc_lookup *l)
 {
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 
 	return !pb->sequential && !pb->idle_class &&
 	       l->mode != PC_MODE_PASSTHROUGH && !READ_ONCE(l->pc->stop_background);
@@ -168,7 +168,7 @@ static bool may_fill(struct pc_lookup *l)
 static int read_miss(struct pc_lookup *l, struct pc_block *blk, bool may_populate)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 	u64 base = pc_blocks_sector(&pc->blocks, l->oblock);
 	u64 start = pb->iter.bi_sector, win_start, win_end;
 	struct pc_fill_part part;
@@ -206,10 +206,11 @@ static int read_miss(struct pc_lookup *l, struct pc_block *blk, bool may_populat
 static int map_locked(struct pc_lookup *l, struct pc_block *blk)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 	struct pc_pending *p;
 	u64 first_bit = 1ULL << l->span.first;
 	u64 valid, busy;
+	bool pass;
 	u32 last;
 
 	if (!blk)
@@ -244,15 +245,17 @@ static int map_locked(struct pc_lookup *l, struct pc_block *blk)
 	pc_lookup_note_hit(pc, blk);
 	if (blk->flags & PC_BLOCK_SAMPLED)
 		pc_fill_note_hit(pc, blk, pb->mask);
+	pass = pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_READ);
 	spin_unlock_irqrestore(l->lock, l->flags);
-	pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_READ);
+	if (pass)
+		pc_host_pass_hits(pc->policy);
 	return pc_lookup_to_cache(l, pb->cblock);
 }
 
 int pc_read_map(struct pc_lookup *l)
 {
 	spin_lock_irqsave(l->lock, l->flags);
-	return map_locked(l, pc_blocks_find(&l->pc->blocks, l->oblock));
+	return map_locked(l, pc_blocks_find_hashed(&l->pc->blocks, l->oblock, l->hash));
 }
 
 /*

@@ -7,10 +7,10 @@
  * module. The host owns the one policy lock, under which every operation of the
  * policy runs but create, destroy and loaded, and a bit a cblock that says what the
  * policy holds, so that a policy is told of insertions and removals in turns whatever
- * the core does. Hits go into a buffer of the CPU, each with a lock of its own that is
- * nearly always free, and from there in one go to the policy: when the buffer is half
- * full if the policy lock is free, at the latest when it is full. Nothing is dropped
- * and the order of a CPU is kept.
+ * the core does. Hits go into a ring of the CPU, to which that CPU alone adds, with
+ * interrupts off and without a lock, and from there in one go to the policy: when the
+ * ring is half full if the policy lock is free, at the latest when it is full. Nothing
+ * is dropped and the order of a CPU is kept.
  */
 #include <linux/bitops.h>
 #include <linux/err.h>
@@ -139,10 +139,11 @@ struct hit {
 	u32 dir;
 };
 
-struct hit_buffer {
-	spinlock_t lock;		/* the buffer's */
-	unsigned int count;		/* under lock; read without it as a hint */
-	struct hit hits[NR_HITS];	/* under lock */
+/* Head and tail count on; the slot is what is left by NR_HITS. */
+struct hit_ring {
+	unsigned int head;		/* where the CPU adds: its own, interrupts off */
+	unsigned int tail;		/* what comes out next: under the policy lock */
+	struct hit hits[NR_HITS];	/* from tail to head: the policy lock's, else the CPU's */
 };
 
 struct pc_policy_host {
@@ -150,7 +151,7 @@ struct pc_policy_host {
 	struct pc_policy *policy;	/* under lock, as all that it does */
 	struct pc_swap *swap;		/* under lock; NULL: no exchange is running */
 	unsigned long *held;		/* under lock; bit a cblock: the policy holds it */
-	struct hit_buffer __percpu *buffers;
+	struct hit_ring __percpu *rings;
 	struct mutex swap_mutex;	/* held by the exchange that is running */
 	struct pc_policy_params params;
 };
@@ -250,7 +251,6 @@ struct pc_policy_host *pc_host_create(const struct pc_policy_params *params, con
 {
 	struct pc_policy_host *host;
 	struct pc_policy *policy;
-	int cpu;
 
 	policy = make_policy(params, name, pairs, nr_pairs, may_load, err);
 	if (IS_ERR(policy)) {
@@ -269,14 +269,12 @@ struct pc_policy_host *pc_host_create(const struct pc_policy_params *params, con
 	host->held = vzalloc(held_bytes(host));
 	if (!host->held)
 		goto no_held;
-	host->buffers = alloc_percpu(struct hit_buffer);
-	if (!host->buffers)
-		goto no_buffers;
-	for_each_possible_cpu(cpu)
-		spin_lock_init(&per_cpu_ptr(host->buffers, cpu)->lock);
+	host->rings = alloc_percpu(struct hit_ring);
+	if (!host->rings)
+		goto no_rings;
 	return host;
 
-no_buffers:
+no_rings:
 	vfree(host->held);
 no_held:
 	mutex_destroy(&host->swap_mutex);
@@ -292,7 +290,7 @@ no_host:
 void pc_host_destroy(struct pc_policy_host *host)
 {
 	put_policy(host->policy);
-	free_percpu(host->buffers);
+	free_percpu(host->rings);
 	vfree(host->held);
 	mutex_destroy(&host->swap_mutex);
 	kfree(host);
@@ -321,16 +319,17 @@ void pc_host_loaded(struct pc_policy_host *host)
 
 /* Hits */
 
-static void drain_buffer(struct pc_policy_host *host, struct hit_buffer *buf)
+static void drain_ring(struct pc_policy_host *host, struct hit_ring *ring)
 {
 	struct pc_policy *p = host->policy;
-	unsigned int i;
+	unsigned int head, tail;
 
-	lockdep_assert_held(&buf->lock);
 	lockdep_assert_held(&host->lock);
 
-	for (i = 0; i < buf->count; i++) {
-		const struct hit *hit = buf->hits + i;
+	/* pairs with the release in add_hit: what is counted is there */
+	head = smp_load_acquire(&ring->head);
+	for (tail = ring->tail; tail != head; tail++) {
+		const struct hit *hit = ring->hits + tail % NR_HITS;
 		pc_cblock_t c = pc_cblock(hit->cblock);
 		pc_oblock_t o = pc_oblock(hit->oblock);
 
@@ -341,32 +340,60 @@ static void drain_buffer(struct pc_policy_host *host, struct hit_buffer *buf)
 		if (host->swap)
 			pc_swap_hit(host->swap, c, o, hit->dir);
 	}
-	WRITE_ONCE(buf->count, 0);
+	/* pairs with the acquire in add_hit */
+	smp_store_release(&ring->tail, tail);
 }
 
-void pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
+/* Into the ring of this CPU. Returns what it holds now, or 0: it is full. */
+static unsigned int add_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o,
+			    enum pc_dir dir)
 {
-	/* if this task moves to another CPU now, the lock still protects the buffer */
-	struct hit_buffer *buf = raw_cpu_ptr(host->buffers);
-	unsigned long flags;
+	struct hit_ring *ring;
+	unsigned int head, nr;
 	struct hit *hit;
 
-	spin_lock_irqsave(&buf->lock, flags);
-	hit = buf->hits + buf->count;
-	hit->oblock = pc_from_oblock(o);
-	hit->cblock = pc_from_cblock(c);
-	hit->dir = dir;
-	WRITE_ONCE(buf->count, buf->count + 1);
+	/* interrupts are off, but with PREEMPT_RT */
+	preempt_disable();
+	ring = this_cpu_ptr(host->rings);
+	head = ring->head;
+	/* pairs with the release in drain_ring: what is free was read */
+	nr = head + 1 - smp_load_acquire(&ring->tail);
+	if (likely(nr <= NR_HITS)) {
+		hit = ring->hits + head % NR_HITS;
+		hit->oblock = pc_from_oblock(o);
+		hit->cblock = pc_from_cblock(c);
+		hit->dir = dir;
+		/* pairs with the acquire in drain_ring */
+		smp_store_release(&ring->head, head + 1);
+	} else {
+		nr = 0;
+	}
+	preempt_enable();
+	return nr;
+}
 
-	if (buf->count == NR_HITS) {
+bool pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
+{
+	unsigned int nr;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		lockdep_assert_irqs_disabled();
+	while (unlikely(!(nr = add_hit(host, c, o, dir)))) {
 		spin_lock(&host->lock);
-		drain_buffer(host, buf);
-		spin_unlock(&host->lock);
-	} else if (buf->count == NR_HITS / 2 && spin_trylock(&host->lock)) {
-		drain_buffer(host, buf);
+		drain_ring(host, this_cpu_ptr(host->rings));
 		spin_unlock(&host->lock);
 	}
-	spin_unlock_irqrestore(&buf->lock, flags);
+	return nr == NR_HITS / 2;
+}
+
+void pc_host_pass_hits(struct pc_policy_host *host)
+{
+	unsigned long flags;
+
+	if (!spin_trylock_irqsave(&host->lock, flags))
+		return;
+	drain_ring(host, this_cpu_ptr(host->rings));
+	spin_unlock_irqrestore(&host->lock, flags);
 }
 
 void pc_host_drain(struct pc_policy_host *host)
@@ -375,15 +402,13 @@ void pc_host_drain(struct pc_policy_host *host)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct hit_buffer *buf = per_cpu_ptr(host->buffers, cpu);
+		struct hit_ring *ring = per_cpu_ptr(host->rings, cpu);
 
-		if (!READ_ONCE(buf->count))
+		if (READ_ONCE(ring->head) == READ_ONCE(ring->tail))
 			continue;
-		spin_lock_irqsave(&buf->lock, flags);
-		spin_lock(&host->lock);
-		drain_buffer(host, buf);
-		spin_unlock(&host->lock);
-		spin_unlock_irqrestore(&buf->lock, flags);
+		spin_lock_irqsave(&host->lock, flags);
+		drain_ring(host, ring);
+		spin_unlock_irqrestore(&host->lock, flags);
 	}
 }
 
@@ -392,17 +417,14 @@ void pc_host_drain(struct pc_policy_host *host)
 enum pc_verdict pc_host_miss(struct pc_policy_host *host, pc_oblock_t o, enum pc_dir dir,
 			     unsigned int flags)
 {
-	struct hit_buffer *buf = raw_cpu_ptr(host->buffers);
 	enum pc_verdict verdict = PC_BYPASS;
 	unsigned long irq;
 
-	spin_lock_irqsave(&buf->lock, irq);
-	spin_lock(&host->lock);
-	drain_buffer(host, buf);
+	spin_lock_irqsave(&host->lock, irq);
+	drain_ring(host, this_cpu_ptr(host->rings));
 	if (!host->swap)
 		verdict = host->policy->type->miss(host->policy, o, dir, flags);
-	spin_unlock(&host->lock);
-	spin_unlock_irqrestore(&buf->lock, irq);
+	spin_unlock_irqrestore(&host->lock, irq);
 	return verdict;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * [K] Policies by name, and the host: what runs one policy for one device, with its
- * lock, its per-CPU buffers of hits and its exchange for another one.
+ * lock, its per-CPU rings of hits and its exchange for another one.
  *
- * Lock order: the caller's shard lock -> a hit buffer -> the policy lock. The last
- * two are internal, taken with interrupts off. Nothing here allocates but create
+ * Lock order: the caller's shard lock -> the policy lock, which is internal and taken
+ * with interrupts off. Nothing here allocates but create
  * and swap, which use GFP_KERNEL: the caller sets memalloc_noio where that matters.
  */
 #ifndef PC_REGISTRY_H
@@ -47,8 +47,13 @@ void pc_host_load(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, boo
 		  bool has_hint, u32 hint);
 void pc_host_loaded(struct pc_policy_host *host);
 
-/* Process or softirq context, no shard lock needed. Never waits for the policy long. */
-void pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir);
+/*
+ * Interrupts off; a shard lock may be held. Waits for the policy only where the CPU's
+ * ring is full. True, at times: the caller passes the hits on once it holds no lock.
+ */
+bool pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir);
+/* Any context, no lock. Does nothing while the policy is at work for another CPU. */
+void pc_host_pass_hits(struct pc_policy_host *host);
 
 /*
  * Any context, a shard lock may be held. PC_BYPASS while policies are exchanged. What
@@ -59,7 +64,7 @@ enum pc_verdict pc_host_miss(struct pc_policy_host *host, pc_oblock_t o, enum pc
 void pc_host_inserted(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o);
 void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c);
 
-/* Process context, no shard lock: they empty all buffers first. */
+/* Process context, no shard lock: they empty all rings first. */
 unsigned int pc_host_victims(struct pc_policy_host *host, unsigned int n, pc_cblock_t *out);
 void pc_host_tick(struct pc_policy_host *host);
 /* Before hints are read, so that all hits are in them. */

@@ -5,8 +5,9 @@
  * A request continues the stream whose last request ended where it begins, as in
  * bcache's recent-I/O list; if several end there, the one used last. What is left of a
  * request that was cut comes by again, and belongs to the same stream. Else it starts
- * a stream of its own in the slot least recently used. The table is small: a scan
- * of 16 entries is cheaper than any index.
+ * a stream of its own in the slot least recently used. The table is small: a scan of
+ * 16 entries that lie in two cache lines is cheaper than any index, and their order of
+ * use fits a word.
  *
  * A stream is kept where its last sector lies, since the request that continues it
  * asks with its first. One that leaves its region is copied to the next; what stays
@@ -19,133 +20,138 @@
  *
  * The caller holds the lock.
  */
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
-#include <linux/hash.h>
-#include <linux/log2.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
 #include "stream.h"
 
+/* where no request ends */
+#define NOWHERE (~0ULL)
+
 void pc_stream_init(struct pc_streams *s)
 {
-	memset(s, 0, sizeof(*s));
-	/* so that a stream may come in with a flush that lies some writes back */
-	s->clock[1] = PC_STREAM_LOG_WRITES;
-	s->marked = s->clock[1];
-}
-
-unsigned int pc_stream_table(u64 sector)
-{
-	u64 region = (sector ? sector - 1 : 0) >> PC_STREAM_REGION_SHIFT;
-
-	return hash_64(region, ilog2(PC_NR_STREAM_TABLES));
-}
-
-/* pc_stream_is_marked looks at it without the lock */
-static u64 next_time(struct pc_streams *s, bool write)
-{
-	WRITE_ONCE(s->clock[write], s->clock[write] + 1);
-	return s->clock[write];
-}
-
-static struct pc_stream *oldest_of(struct pc_stream *table)
-{
-	struct pc_stream *oldest = table;
+	struct pc_stream_list *l;
 	unsigned int i;
 
-	for (i = 1; i < PC_NR_STREAMS; i++)
-		if (table[i].used < oldest->used)
-			oldest = table + i;
-	return oldest;
+	BUILD_BUG_ON(PC_NR_STREAMS != 16);
+
+	memset(s, 0, sizeof(*s));
+	for (l = s->list; l < s->list + 2; l++) {
+		for (i = 0; i < PC_NR_STREAMS; i++)
+			l->next[i] = NOWHERE;
+		l->order = 0xfedcba9876543210ULL;
+	}
+	/* so that a stream may come in with a flush that lies some writes back */
+	s->list[1].clock = PC_STREAM_LOG_WRITES;
+	s->marked = s->list[1].clock;
+}
+
+static unsigned int oldest_of(const struct pc_stream_list *l)
+{
+	return l->order >> 60;
+}
+
+/* Slot i was used now. pc_stream_is_marked looks at the clock without the lock. */
+static void use(struct pc_stream_list *l, unsigned int i)
+{
+	const u64 ones = 0x1111111111111111ULL;
+	/* the digits that are not i are not zero; the lowest that is can be told exactly */
+	u64 digits = l->order ^ i * ones;
+	unsigned int shift = __ffs64((digits - ones) & ~digits & ones << 3) & ~3u;
+	u64 latest = (1ULL << shift) - 1;
+
+	l->order = (l->order & ~latest << 4) | (l->order & latest) << 4 | i;
+	WRITE_ONCE(l->clock, l->clock + 1);
+	l->used[i] = l->clock;
 }
 
 u64 pc_stream_note(struct pc_streams *s, bool write, u64 sector, u32 sectors)
 {
-	struct pc_stream *table = s->table[write];
-	struct pc_stream *found = NULL;
-	unsigned int i;
+	struct pc_stream_list *l = &s->list[write];
+	unsigned int i, found = PC_NR_STREAMS;
 
 	for (i = 0; i < PC_NR_STREAMS; i++) {
-		struct pc_stream *st = table + i;
+		u64 ahead = l->next[i] - sector;
 
+		if (likely(ahead > sectors))
+			continue;
 		/* or the rest of the last request, of which the front is under way */
-		if (st->used && (st->next == sector ||
-				 (st->next == sector + sectors && st->start < sector)) &&
-		    (!found || st->used > found->used))
-			found = st;
+		if ((!ahead || (ahead == sectors && l->start[i] < sector)) &&
+		    (found == PC_NR_STREAMS || l->used[i] > l->used[found]))
+			found = i;
 	}
 
-	if (!found) {
-		found = oldest_of(table);
-		found->start = sector;
-		found->flushed_at = 0;
+	if (found == PC_NR_STREAMS) {
+		found = oldest_of(l);
+		l->start[found] = sector;
+		l->flushed_at[found] = 0;
 	}
-	found->next = sector + sectors;
-	found->used = next_time(s, write);
-	return found->next - found->start;
+	l->next[found] = sector + sectors;
+	use(l, found);
+	return sector + sectors - l->start[found];
 }
 
 /* True if at, a value of the write counter, is one of the last PC_STREAM_LOG_WRITES. */
 static bool is_recent(const struct pc_streams *s, u64 at)
 {
-	return at && s->clock[1] - at < PC_STREAM_LOG_WRITES;
+	return at && s->list[1].clock - at < PC_STREAM_LOG_WRITES;
 }
 
 void pc_stream_last(const struct pc_streams *s, bool write, struct pc_stream *moved)
 {
-	const struct pc_stream *st = s->table[write];
+	const struct pc_stream_list *l = &s->list[write];
+	unsigned int i = l->order & 15;
 
-	while (st->used != s->clock[write])
-		st++;
-	*moved = *st;
-	/* 0: never; else how many writes ago, and one */
-	moved->flushed_at = is_recent(s, st->flushed_at) ? s->clock[1] - st->flushed_at + 1 : 0;
+	moved->start = l->start[i];
+	moved->next = l->next[i];
+	moved->flushed_ago = is_recent(s, l->flushed_at[i]) ?
+			     s->list[1].clock - l->flushed_at[i] + 1 : 0;
 }
 
 void pc_stream_enter(struct pc_streams *s, bool write, const struct pc_stream *moved)
 {
-	struct pc_stream *st = s->table[write], *end = st + PC_NR_STREAMS;
+	struct pc_stream_list *l = &s->list[write];
+	unsigned int i = 0;
 
 	/* the request that continues it was quicker: the stream that it began is this one */
-	while (st < end && !(st->used && st->start == moved->next))
-		st++;
-	if (st < end) {
-		st->start = moved->start;
-	} else {
-		st = oldest_of(s->table[write]);
-		*st = *moved;
-		st->used = next_time(s, write);
+	while (i < PC_NR_STREAMS && !(l->used[i] && l->start[i] == moved->next))
+		i++;
+	if (i == PC_NR_STREAMS) {
+		i = oldest_of(l);
+		l->next[i] = moved->next;
+		l->flushed_at[i] = 0;
+		use(l, i);
 	}
-	if (moved->flushed_at)
-		st->flushed_at = s->clock[1] - (moved->flushed_at - 1);
+	l->start[i] = moved->start;
+	if (moved->flushed_ago)
+		l->flushed_at[i] = s->list[1].clock - (moved->flushed_ago - 1);
 }
 
 void pc_stream_flushed(struct pc_streams *s)
 {
+	struct pc_stream_list *l = &s->list[1];
 	unsigned int i;
 
-	for (i = 0; i < PC_NR_STREAMS; i++) {
-		struct pc_stream *st = &s->table[1][i];
-
-		if (is_recent(s, st->used))
-			st->flushed_at = s->clock[1];
-	}
-	WRITE_ONCE(s->marked, s->clock[1]);
+	for (i = 0; i < PC_NR_STREAMS; i++)
+		if (is_recent(s, l->used[i]))
+			l->flushed_at[i] = l->clock;
+	WRITE_ONCE(s->marked, l->clock);
 }
 
 bool pc_stream_is_log(const struct pc_streams *s, u64 sector, u32 sectors)
 {
+	const struct pc_stream_list *l = &s->list[1];
 	unsigned int i;
 
 	if (sectors >= PC_STREAM_LOG_SECTORS)
 		return false;
 
-	for (i = 0; i < PC_NR_STREAMS; i++) {
-		const struct pc_stream *st = &s->table[1][i];
-
-		if (st->start <= sector && sector <= st->next && is_recent(s, st->flushed_at))
+	for (i = 0; i < PC_NR_STREAMS; i++)
+		if (l->start[i] <= sector && sector <= l->next[i] &&
+		    is_recent(s, l->flushed_at[i]))
 			return true;
-	}
 	return false;
 }

@@ -15,6 +15,8 @@
 #define PC_STREAM_H
 
 #include <linux/compiler.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
 #include <linux/types.h>
 
 #define PC_NR_STREAM_TABLES 32u
@@ -26,26 +28,34 @@
 /* flushes are remembered for so many writes */
 #define PC_STREAM_LOG_WRITES 64u
 
-struct pc_stream {
-	u64 start;		/* sector */
-	u64 next;		/* sector after the last request */
-	u64 used;		/* request counter at last use */
-	u64 flushed_at;		/* write counter when a flush followed a write of it; 0: never */
+/* Those of one direction, an array a field: next is all that most requests look at. */
+struct pc_stream_list {
+	u64 next[PC_NR_STREAMS];	/* sector after the last request */
+	u64 start[PC_NR_STREAMS];	/* sector */
+	u64 used[PC_NR_STREAMS];	/* clock at the last request; 0: no stream */
+	u64 flushed_at[PC_NR_STREAMS];	/* write clock when a flush followed a write; 0: none */
+	u64 order;		/* places in the arrays, four bits each, latest lowest */
+	u64 clock;		/* requests so far */
 };
 
 struct pc_streams {
-	struct pc_stream table[2][PC_NR_STREAMS];	/* by direction: 0 read, 1 write */
-	u64 clock[2];
+	struct pc_stream_list list[2];	/* 0 reads, 1 writes */
 	u64 marked;		/* the write counter at the last flush */
 };
 
 void pc_stream_init(struct pc_streams *s);
 
-/*
- * The number of the table that knows the streams whose last request ended where
- * sector begins, below PC_NR_STREAM_TABLES.
- */
-unsigned int pc_stream_table(u64 sector);
+/* The region of the streams whose last request ended where sector begins. */
+static inline u64 pc_stream_region(u64 sector)
+{
+	return (sector ? sector - 1 : 0) >> PC_STREAM_REGION_SHIFT;
+}
+
+/* The number of the table that knows a region, below PC_NR_STREAM_TABLES. */
+static inline unsigned int pc_stream_table(u64 region)
+{
+	return hash_64(region, ilog2(PC_NR_STREAM_TABLES));
+}
 
 /*
  * A request of so many sectors at sector, in the table of that sector. Returns the
@@ -55,7 +65,14 @@ unsigned int pc_stream_table(u64 sector);
  */
 u64 pc_stream_note(struct pc_streams *s, bool write, u64 sector, u32 sectors);
 
-/* *moved is the stream that was noted last, with its flush told in writes ago. */
+/* A stream on its way to another table. */
+struct pc_stream {
+	u64 start;		/* sector */
+	u64 next;		/* sector after the last request */
+	u64 flushed_ago;	/* so many writes less one; 0: never, or longer ago */
+};
+
+/* *moved is the stream that was noted last. */
 void pc_stream_last(const struct pc_streams *s, bool write, struct pc_stream *moved);
 void pc_stream_enter(struct pc_streams *s, bool write, const struct pc_stream *moved);
 
@@ -68,7 +85,7 @@ void pc_stream_flushed(struct pc_streams *s);
  */
 static inline bool pc_stream_is_marked(const struct pc_streams *s)
 {
-	return READ_ONCE(s->clock[1]) == READ_ONCE(s->marked);
+	return READ_ONCE(s->list[1].clock) == READ_ONCE(s->marked);
 }
 
 /* True if a write of so many sectors ending a stream at sector belongs to a log. */

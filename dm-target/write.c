@@ -53,7 +53,7 @@ static bool is_over_limit(struct pc_cache *pc)
 static bool may_populate(struct pc_lookup *l, const struct pc_block *blk)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 
 	if (l->mode > PC_MODE_WRITETHROUGH || pb->idle_class || READ_ONCE(pc->failed) ||
 	    READ_ONCE(pc->cache_losing))
@@ -120,7 +120,7 @@ static void make_plan(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 /* A write to the origin alone, counted from here on (rule 6). Releases the lock. */
 static int write_origin(struct pc_lookup *l, u32 last)
 {
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 
 	pc_lookup_cut(l, last);
 	pc_origin_write_starts(l->pc, l->oblock, l->span.first, l->span.last);
@@ -138,7 +138,7 @@ static int write_origin(struct pc_lookup *l, u32 last)
 static int write_not_valid(struct pc_lookup *l, u32 last)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 	u64 usable = pc_blocks_usable(&pc->blocks, l->oblock);
 	bool fill = l->mode <= PC_MODE_WRITETHROUGH && !pb->sequential && !pb->idle_class &&
 		    !READ_ONCE(pc->failed) && !PC_BREAK_RULE4;
@@ -204,7 +204,7 @@ static int wait_busy(struct pc_lookup *l, struct pc_block *blk, struct pc_pendin
 static void write_starts(struct pc_lookup *l, struct pc_block *blk, struct pc_pending *p,
 			 const struct plan *w)
 {
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 
 	pb->cblock = pc_from_cblock(pc_blocks_index(&l->pc->blocks, blk));
 	pb->mask = pc_span_mask(&l->span);
@@ -226,8 +226,9 @@ static int write_cache(struct pc_lookup *l, struct pc_block *blk, struct pc_pend
 		       const struct plan *w)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 	u64 first_bit = 1ULL << l->span.first, mask;
+	bool pass;
 	u32 last = pc_lookup_run(l->span.first, l->span.last,
 				 w->cache & ~w->wait & ~(w->deny_cache & ~w->populate));
 
@@ -248,8 +249,10 @@ static int write_cache(struct pc_lookup *l, struct pc_block *blk, struct pc_pend
 	blk->dirty |= pb->mask & ~pb->populate;
 	pb->kind = PC_BIO_CACHE_WRITE;
 	pc_update_dirty(pc, blk);
+	pass = pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
 	spin_unlock_irqrestore(l->lock, l->flags);
-	pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
+	if (pass)
+		pc_host_pass_hits(pc->policy);
 	return pc_lookup_to_cache(l, pb->cblock);
 }
 
@@ -387,7 +390,7 @@ no_memory:
 static void submit_both(struct pc_lookup *l, struct pc_both *b)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 	u32 sectors = bio_sectors(l->bio);
 	int i;
 
@@ -413,7 +416,8 @@ static int write_both(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 		      const struct plan *w, struct pc_both *b)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
+	bool pass;
 	u32 last = pc_lookup_run(l->span.first, l->span.last,
 				 w->both & ~w->wait & ~(w->deny_both & ~w->populate));
 
@@ -421,8 +425,10 @@ static int write_both(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 	write_starts(l, blk, p, w);
 	p->busy |= pb->mask;
 	pb->kind = PC_BIO_NONE;
+	pass = pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
 	spin_unlock_irqrestore(l->lock, l->flags);
-	pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
+	if (pass)
+		pc_host_pass_hits(pc->policy);
 	submit_both(l, b);
 	return DM_MAPIO_SUBMITTED;
 }
@@ -450,7 +456,7 @@ static int write_drop(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 static struct pc_block *admit(struct pc_lookup *l)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_bio *pb = pc_bio(l->bio);
+	struct pc_bio *pb = l->pb;
 	u64 first_bit = 1ULL << l->span.first;
 
 	if (pb->seen || !may_populate(l, NULL) ||
@@ -480,7 +486,7 @@ enum { NEEDS_BOTH = -1 };
 static int write_locked(struct pc_lookup *l, struct pc_both **b, bool no_pages)
 {
 	struct pc_cache *pc = l->pc;
-	struct pc_block *blk = pc_blocks_find(&pc->blocks, l->oblock);
+	struct pc_block *blk = pc_blocks_find_hashed(&pc->blocks, l->oblock, l->hash);
 	u64 bit = 1ULL << l->span.first;
 	struct pc_pending *p;
 	struct plan w;

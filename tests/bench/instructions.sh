@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What a hit costs in CPU: instructions a request, of the whole guest, fio and the RAM
+# disk included. Random 4 KiB requests at depth 8 within 16 MiB that all hit; one CPU
+# that counts instructions for its clock (vm-run.sh --accel icount), so that two runs
+# print the same. Beside a linear mapping and the kernel's own cache.
+# timeout: 3000
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+COUNT=${COUNT:-100000}
+
+load_modules
+make_brd 4 65536
+udev_off
+
+# cost DEVICE read|write: instructions a request; a nanosecond is one instruction
+cost()
+{
+	fio --name=r --filename="$1" --direct=1 --rw="rand$2" --bs=4k --norandommap \
+		--ioengine=libaio --iodepth=8 --size=16m --io_size=$((COUNT * 4))k \
+		--clocksource=clock_gettime --gtod_reduce=1 --output-format=json |
+		python3 -c 'import json, sys
+j = json.load(sys.stdin)["jobs"][0]
+print(j["job_runtime"] * 1000000 // (j["read"]["total_ios"] + j["write"]["total_ios"]))'
+}
+
+declare -A reads writes
+# measure NAME DEVICE
+measure()
+{
+	# several passes: a policy may want to see a block again before it is cached
+	for _ in 1 2 3; do
+		pc-io "$2" read bs 65536 count 256
+	done
+	cost "$2" read >/dev/null
+	reads[$1]=$(cost "$2" read)
+	pc-io "$2" write bs 4096 count 4096
+	cost "$2" write >/dev/null
+	writes[$1]=$(cost "$2" write)
+	diag "$(printf '%-12s %6d a read %6d a write' "$1" "${reads[$1]}" "${writes[$1]}")"
+}
+
+# above_linear NAME READS_OR_WRITES
+above_linear()
+{
+	local -n of=$2
+
+	echo $((of[$1] - of[linear]))
+}
+
+measure ram /dev/ram3
+make_linear lin /dev/ram3 131072
+measure linear /dev/mapper/lin
+dmsetup remove lin
+
+dmsetup create k --table \
+	"0 131072 cache /dev/ram0 /dev/ram1 /dev/ram2 128 1 writeback smq 0"
+measure cache /dev/mapper/k
+dmsetup remove k
+dd if=/dev/zero of=/dev/ram0 bs=64k count=1 oflag=direct status=none
+
+pc_create c /dev/ram0 /dev/ram1 /dev/ram2 128 writeback lru
+measure polycache /dev/mapper/c
+pc_remove c
+
+for what in reads writes; do
+	diag "above linear, $what: cache $(above_linear cache $what)," \
+		"polycache $(above_linear polycache $what)"
+done
+for what in reads writes; do
+	cmp_ok "$(above_linear polycache $what)" "<=" "$(above_linear cache $what)" \
+		"$what that hit add no more to a linear mapping than the kernel's cache"
+done
