@@ -4,7 +4,7 @@
  * that they have in common (pending objects, waiting and waking, dirty counts).
  *
  * Lock order: shard lock -> pool lock or free lock or deferred lock or the policy
- * host's locks (leaves). All spinlocks are taken with interrupts off, because bios
+ * lock (leaves). All spinlocks are taken with interrupts off, because bios
  * complete in interrupts. Nothing under a spinlock sleeps or submits I/O.
  */
 #ifndef PC_CACHE_H

@@ -51,8 +51,8 @@ static int map_lookup(struct pc_cache *pc, struct bio *bio, struct pc_bio *pb, b
 }
 
 struct pc_stream_shard {
-	spinlock_t lock;
 	struct pc_streams streams;
+	spinlock_t lock;
 } ____cacheline_aligned_in_smp;
 
 /* All that was written lately may be a log. */

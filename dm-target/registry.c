@@ -8,9 +8,10 @@
  * policy runs but create, destroy and loaded, and a bit a cblock that says what the
  * policy holds, so that a policy is told of insertions and removals in turns whatever
  * the core does. Hits go into a ring of the CPU, to which that CPU alone adds, with
- * interrupts off and without a lock, and from there in one go to the policy: when the
- * ring is half full if the policy lock is free, at the latest when it is full. Nothing
- * is dropped and the order of a CPU is kept.
+ * interrupts off and without a lock, and from there in one go to the policy: from the
+ * half full ring on at every eighth hit, if the policy lock is free, so that nobody waits
+ * for it with a shard locked but where the ring is full. Nothing is dropped and the order
+ * of a CPU is kept.
  */
 #include <linux/bitops.h>
 #include <linux/err.h>
@@ -383,7 +384,7 @@ bool pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum
 		drain_ring(host, this_cpu_ptr(host->rings));
 		spin_unlock(&host->lock);
 	}
-	return nr == NR_HITS / 2;
+	return nr >= NR_HITS / 2 && nr % (NR_HITS / 8) == 0;
 }
 
 void pc_host_pass_hits(struct pc_policy_host *host)

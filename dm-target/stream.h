@@ -29,18 +29,19 @@
 #define PC_STREAM_LOG_WRITES 64u
 
 /* Those of one direction, an array a field: next is all that most requests look at. */
-struct pc_stream_list {
+struct pc_stream_slots {
 	u64 next[PC_NR_STREAMS];	/* sector after the last request */
 	u64 start[PC_NR_STREAMS];	/* sector */
 	u64 used[PC_NR_STREAMS];	/* clock at the last request; 0: no stream */
 	u64 flushed_at[PC_NR_STREAMS];	/* write clock when a flush followed a write; 0: none */
-	u64 order;		/* places in the arrays, four bits each, latest lowest */
-	u64 clock;		/* requests so far */
 };
 
+/* By direction, 0 reads, 1 writes. To lie at the start of a cache line. */
 struct pc_streams {
-	struct pc_stream_list list[2];	/* 0 reads, 1 writes */
-	u64 marked;		/* the write counter at the last flush */
+	struct pc_stream_slots slots[2];
+	u64 order[2];		/* slots, four bits each, latest lowest */
+	u64 clock[2];		/* requests so far */
+	u64 marked;		/* the write clock at the last flush */
 };
 
 void pc_stream_init(struct pc_streams *s);
@@ -69,7 +70,7 @@ u64 pc_stream_note(struct pc_streams *s, bool write, u64 sector, u32 sectors);
 struct pc_stream {
 	u64 start;		/* sector */
 	u64 next;		/* sector after the last request */
-	u64 flushed_ago;	/* so many writes less one; 0: never, or longer ago */
+	u64 flushed_ago;	/* in writes, plus one; 0: never, or too long ago to matter */
 };
 
 /* *moved is the stream that was noted last. */
@@ -85,7 +86,7 @@ void pc_stream_flushed(struct pc_streams *s);
  */
 static inline bool pc_stream_is_marked(const struct pc_streams *s)
 {
-	return READ_ONCE(s->list[1].clock) == READ_ONCE(s->marked);
+	return READ_ONCE(s->clock[1]) == READ_ONCE(s->marked);
 }
 
 /* True if a write of so many sectors ending a stream at sector belongs to a log. */

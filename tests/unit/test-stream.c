@@ -195,6 +195,17 @@ static void test_stream_overtaken(void **state)
 	assert_true(is_log(end + 16, 8));
 }
 
+/* Two requests at the same place overtook it: the later one's stream goes on. */
+static void test_stream_overtaken_twice(void **state)
+{
+	struct pc_stream moved = { .start = 1000, .next = 1100 };
+
+	pc_stream_note(&s, false, 1100, 8);
+	pc_stream_note(&s, false, 1100, 8);
+	pc_stream_enter(&s, false, &moved);
+	assert_int_equal(pc_stream_note(&s, false, 1108, 8), 116);
+}
+
 /* Regions next to each other do not share a table, or a table would be a lock for all. */
 static void test_stream_regions_spread(void **state)
 {
@@ -303,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stream_flush_without_writes, setup),
 		cmocka_unit_test_setup(test_stream_over_regions, setup_tables),
 		cmocka_unit_test_setup(test_stream_overtaken, setup_tables),
+		cmocka_unit_test_setup(test_stream_overtaken_twice, setup),
 		cmocka_unit_test_setup(test_stream_regions_spread, setup_tables),
 		cmocka_unit_test_setup(test_stream_log_over_regions, setup_tables),
 		cmocka_unit_test_setup(test_stream_marks, setup_tables),
