@@ -13,11 +13,11 @@ running := $(shell uname -r)
 ## KVER: modules, install: kernel to build for (default: the running one, else 6.12)
 KVER	?= $(if $(wildcard /lib/modules/$(running)/build),$(running),6.12)
 KERNELS	?= 6.12 6.1## matrix, test: the kernels that must work
-KERNEL	?= 6.12## vm, runner, shell, demo: the kernel to boot
+KERNEL	?= 6.12## vm, runner, bench, shell, demo: the kernel to boot
 T	?=## unit, fuzz, vm: only what matches, as in T=journal or T='00[1-3]'
 SEED	?=## unit: start value of the random tests, as printed by a failure
 SECONDS	?= 10## fuzz: how long each fuzzer runs
-VMFLAGS	?=## vm, shell, demo: options for scripts/vm-run.sh, as in VMFLAGS='--mem 4G --keep'
+VMFLAGS	?=## vm, bench, shell, demo: options for scripts/vm-run.sh, as in VMFLAGS='--mem 4G --keep'
 FULL	?= 0## test: 1 runs every VM test on each kernel, also those for which one will do
 V	?= 0## 1 shows the commands of the kernel's build
 DESTDIR	?=## install: folder that stands for the root
@@ -86,6 +86,9 @@ runner: ## prove that the runner of the virtual machine notices what goes wrong
 teeth: vm-modules ## prove that the VM tests notice each broken rule, on one kernel; T=rule15
 	@scripts/test-teeth.sh $(KERNEL) $(T)
 
+bench: vm-modules ## what a hit costs in instructions, beside dm-linear and the kernel's cache
+	@$(vm-run) --accel icount tests/bench/instructions.sh
+
 shell: vm-modules ## a shell in the virtual machine, with the modules at hand
 	@$(vm-run) --shell
 
@@ -111,8 +114,8 @@ clean: ## remove all that was built
 help: ## this text
 	@scripts/make-help.sh Makefile
 
-.PHONY: all modules matrix tools unit fuzz layers style check vm runner teeth shell test demo \
-	setup install uninstall clean help vm-modules
+.PHONY: all modules matrix tools unit fuzz layers style check vm runner teeth bench shell test \
+	demo setup install uninstall clean help vm-modules
 
 # Programs that tests in the guest need: tests/vm/NAME.c -> build/bin/NAME
 vm-programs := $(patsubst tests/vm/%.c,build/bin/%,$(wildcard tests/vm/*.c)) build/bin/torture

@@ -30,7 +30,7 @@
 #define PC_BLOCK_PARITY		0x0008	/* which counter new writes use (rule 11) */
 #define PC_BLOCK_HIT		0x0010	/* was hit since it was inserted */
 #define PC_BLOCK_STREAM		0x0020	/* taken by a write stream and not hit since */
-#define PC_BLOCK_SAMPLED	0x0040	/* its last fill is in the usefulness sample */
+#define PC_BLOCK_SAMPLED	0x0040	/* fills of it are in the usefulness sample */
 #define PC_BLOCK_INTENT_CACHE	0x0080	/* what the disk says when nothing is pending */
 #define PC_BLOCK_INTENT_ORIGIN	0x0100
 #define PC_BLOCK_WRITTEN	0x0200	/* written under its intent since the last sweep */
@@ -50,7 +50,7 @@ struct pc_block {
 	u32 pending;		/* shard lock; index of the pending object or PC_NONE */
 	u16 writes[2];		/* shard lock; user writes to the cache in flight, by parity */
 	u16 holds;		/* shard lock; reads, fills and copies in flight */
-	u16 spare;
+	u16 sample;		/* shard lock; with PC_BLOCK_SAMPLED: which one (fill.c) */
 };
 
 /* Where a request lies in a block: sub-blocks first to last, both included. */

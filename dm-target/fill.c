@@ -111,6 +111,19 @@ static void fold(struct pc_fill_tuner *t, const struct sample *s)
 	t->folded = t->fetched = t->used = 0;
 }
 
+/* Under the shard lock: the block's sample, or NULL if it made room for another's. */
+static struct sample *sample_of(struct pc_cache *pc, struct pc_block *blk)
+{
+	struct sample *s = &pc->tuner->samples[blk->sample];
+
+	if (!(blk->flags & PC_BLOCK_SAMPLED))
+		return NULL;
+	if (READ_ONCE(s->cblock) == pc_from_cblock(pc_blocks_index(&pc->blocks, blk)))
+		return s;
+	blk->flags &= ~PC_BLOCK_SAMPLED;
+	return NULL;
+}
+
 static void note_fill(struct pc_cache *pc, struct pc_block *blk, u64 fetched, u64 used)
 {
 	struct pc_fill_tuner *t = pc->tuner;
@@ -120,13 +133,19 @@ static void note_fill(struct pc_cache *pc, struct pc_block *blk, u64 fetched, u6
 		return;
 	spin_lock(&t->lock);
 	if (++t->fills % SAMPLE_EVERY == 0) {
-		s = &t->samples[t->next++ % NR_SAMPLES];
-		if (s->fetched)
-			fold(t, s);
-		s->cblock = pc_from_cblock(pc_blocks_index(&pc->blocks, blk));
-		s->fetched = fetched;
-		s->used = used & fetched;
-		blk->flags |= PC_BLOCK_SAMPLED;
+		s = sample_of(pc, blk);
+		if (!s) {
+			blk->sample = t->next++ % NR_SAMPLES;
+			s = &t->samples[blk->sample];
+			if (s->fetched)
+				fold(t, s);
+			WRITE_ONCE(s->cblock, pc_from_cblock(pc_blocks_index(&pc->blocks, blk)));
+			WRITE_ONCE(s->fetched, 0);
+			WRITE_ONCE(s->used, 0);
+			blk->flags |= PC_BLOCK_SAMPLED;
+		}
+		WRITE_ONCE(s->fetched, s->fetched | fetched);
+		WRITE_ONCE(s->used, s->used | (used & fetched));
 	}
 	spin_unlock(&t->lock);
 }
@@ -134,20 +153,16 @@ static void note_fill(struct pc_cache *pc, struct pc_block *blk, u64 fetched, u6
 void pc_fill_note_hit(struct pc_cache *pc, struct pc_block *blk, u64 mask)
 {
 	struct pc_fill_tuner *t = pc->tuner;
-	u32 c = pc_from_cblock(pc_blocks_index(&pc->blocks, blk));
-	bool found = false;
-	u32 i;
+	struct sample *s = sample_of(pc, blk);
 
+	/* mostly it was known before */
+	if (!s || !(mask & READ_ONCE(s->fetched) & ~READ_ONCE(s->used)))
+		return;
 	spin_lock(&t->lock);
-	for (i = 0; i < NR_SAMPLES; i++) {
-		if (t->samples[i].cblock != c || !t->samples[i].fetched)
-			continue;
-		t->samples[i].used |= mask & t->samples[i].fetched;
-		found = true;
-	}
+	/* another may have taken the place meanwhile */
+	if (sample_of(pc, blk))
+		WRITE_ONCE(s->used, s->used | (mask & s->fetched));
 	spin_unlock(&t->lock);
-	if (!found)
-		blk->flags &= ~PC_BLOCK_SAMPLED;
 }
 
 u64 pc_fill_allowed(struct pc_cache *pc, struct pc_block *blk, u64 mask)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Runs every suite (make test): layers, style, unit tests, the modules for each
-# kernel, the VM tests on each kernel, the VM runner's own test. A suite that closes
+# kernel, the VM tests on each kernel, the bench, the VM runner's own test. A suite that closes
 # with "N passed, N failed" counts with these numbers, another as one; a suite that
 # fails without having said so counts as one failure more. The rest runs on after a
 # failure. Closes with one line, "N passed, N failed". VM tests with a line
@@ -49,6 +49,7 @@ for k in ${KERNELS:-6.12 6.1}; do
 	suite "vm on $k" make vm KERNEL="$k" VMFLAGS="$flags"
 	[ "${FULL:-0}" = 1 ] || flags=--skip-once
 done
+suite bench make bench
 suite runner make runner
 printf '%s' "$summary"
 echo "$passed passed, $failed failed"

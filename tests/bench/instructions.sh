@@ -68,6 +68,8 @@ for what in reads writes; do
 	diag "above linear, $what: cache $(above_linear cache $what)," \
 		"polycache $(above_linear polycache $what)"
 done
+cmp_ok $((reads[linear] * 100 / reads[polycache])) ">=" 85 \
+	"percent of a linear mapping's requests for the same CPU, reads"
 for what in reads writes; do
 	cmp_ok "$(above_linear polycache $what)" "<=" "$(above_linear cache $what)" \
 		"$what that hit add no more to a linear mapping than the kernel's cache"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A warm cache costs little: random 4 KiB reads reach at least 0.95 of a simulated SSD of
-# 1 ms a read at depth 4, and at least 0.65 of a linear mapping of the same RAM disk at
-# depth 8, where an emulated CPU is all that counts (the goal is 0.85; measured: 0.80).
+# 1 ms a read at depth 4, and at least 0.75 of a linear mapping of the same RAM disk at
+# depth 8, where an emulated CPU is all that counts (the goal is 0.85; measured on a quiet
+# machine: 0.85 to 0.87; tests/bench/instructions.sh has no noise).
 # Medians of five alternated pairs of runs; a median below is measured again, twice.
 # timeout: 400
 # once: ten pairs of timed runs
@@ -20,10 +21,11 @@ iops()
 		--output-format=terse | cut -d';' -f8
 }
 
-# warm NAME: the first 16 MiB are in the cache
+# warm NAME: the first 16 MiB are in the cache, then streams are looked for as by default
 warm()
 {
 	dd if="/dev/mapper/$1" of=/dev/null bs=64k count=256 iflag=direct status=none
+	pc_message "$1" bypass_sequential 8192
 }
 
 # pairs NAME OTHER SECONDS DEPTH: the median ratio of cached to other, in percent
@@ -72,5 +74,5 @@ dmsetup remove ssd
 make_linear lin /dev/ram3 131072
 pc_create c /dev/ram0 /dev/ram1 /dev/ram2 128 writeback lru "bypass_sequential 0"
 warm c
-ratio=$(reaches 65 c /dev/mapper/lin 2 8)
-cmp_ok "$ratio" ">=" 65 "percent of a linear mapping of a RAM disk at depth 8"
+ratio=$(reaches 75 c /dev/mapper/lin 2 8)
+cmp_ok "$ratio" ">=" 75 "percent of a linear mapping of a RAM disk at depth 8"
