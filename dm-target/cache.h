@@ -22,7 +22,7 @@
 #include "blocks.h"
 #include "pending.h"
 #include "commit.h"
-#include "registry.h"
+#include "host.h"
 #include "round.h"
 #include "stream.h"
 

@@ -188,8 +188,8 @@ static struct pc_metadata *exchange_metadata(struct pc_cache *pc, struct pc_meta
 static int load(struct pc_cache *pc)
 {
 	struct pc_metadata_params params;
-	char why[PC_META_ERR_SIZE], name[PC_POLICY_NAME_SIZE];
 	const char *hints_name;
+	char why[PC_META_ERR_SIZE];
 	u32 hints_version;
 	struct pc_metadata *md;
 	int r;
@@ -207,9 +207,8 @@ static int load(struct pc_cache *pc)
 		return r;
 	}
 	exchange_metadata(pc, md);
-	pc_host_name(pc->policy, name);
 	pc_metadata_hints_of(pc->md, &hints_name, &hints_version);
-	pc->use_hints = !strcmp(hints_name, name) && hints_version == pc_host_version(pc->policy);
+	pc->use_hints = pc_host_begin_with(pc->policy, hints_name, hints_version);
 	r = pc_metadata_load(pc->md, load_block, pc, why);
 	if (r) {
 		DMERR("%s: metadata device %s: %s", pc->name, pc->metadata_dev->name, why);
@@ -292,6 +291,7 @@ void pc_instance_close(struct pc_cache *pc)
 {
 	u64 counters[PC_NR_COUNTERS];
 	char name[PC_POLICY_NAME_SIZE];
+	u32 version;
 	int i, r;
 
 	for (i = 0; i < 8; i++) {
@@ -309,10 +309,9 @@ void pc_instance_close(struct pc_cache *pc)
 		return;
 	}
 	pc_status_counters(pc, counters);
-	pc_host_name(pc->policy, name);
+	version = pc_host_working(pc->policy, name);
 	pc_host_drain(pc->policy);
-	r = pc_metadata_close_clean(pc->md, name, pc_host_version(pc->policy), get_hint, pc,
-				    counters);
+	r = pc_metadata_close_clean(pc->md, name, version, get_hint, pc, counters);
 	if (r)
 		DMERR("%s: metadata device %s: clean shutdown failed: error %d; the next start recovers",
 		      pc->name, pc->metadata_dev->name, r);

@@ -5,6 +5,8 @@
  * message_lock serialises them. Runs under memalloc_noio, set by the caller, because
  * writes of the system may be waiting for this device.
  */
+#include <linux/sched/mm.h>
+
 #include "broken.h"
 #include "cache.h"
 #include "discard.h"
@@ -179,12 +181,29 @@ static void try_passthrough(struct pc_cache *pc)
 	dm_table_event(pc->ti->table);
 }
 
+/* With policy auto: another one may be better by now. */
+static void follow_auto(struct pc_cache *pc)
+{
+	unsigned int noio = memalloc_noio_save();
+	char text[PC_ERR_SIZE];
+	int r = pc_host_follow(pc->policy, lookup, pc, text);
+
+	memalloc_noio_restore(noio);
+	if (r > 0) {
+		DMINFO("%s: %s", pc->name, text);
+		dm_table_event(pc->ti->table);
+	} else if (r < 0) {
+		DMERR_LIMIT("%s: %s", pc->name, text);
+	}
+}
+
 static void tick_work(struct work_struct *work)
 {
 	struct pc_cache *pc = container_of(to_delayed_work(work), struct pc_cache, tick_work);
 
 	try_passthrough(pc);
 	pc_host_tick(pc->policy);
+	follow_auto(pc);
 	queue_delayed_work(pc->wq, &pc->tick_work, HZ);
 }
 

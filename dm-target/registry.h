@@ -1,97 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * [K] Policies by name, and the host: what runs one policy for one device, with its
- * lock, its per-CPU rings of hits and its exchange for another one.
- *
- * Lock order: the caller's shard lock -> the policy lock, which is internal and taken
- * with interrupts off. Nothing here allocates but create
- * and swap, which use GFP_KERNEL: the caller sets memalloc_noio where that matters.
+ * [K] Policies by name. Every function may sleep. A policy module registers itself
+ * (policy.h); the hosts (host.h) take from here.
  */
 #ifndef PC_REGISTRY_H
 #define PC_REGISTRY_H
 
 #include <linux/types.h>
 
-#include "args.h"
 #include "policy.h"
-#include "swap.h"
 
 /* what the policy name "default" stands for */
 #define PC_POLICY_DEFAULT "lru"
-
-struct pc_policy_host;
+/* the name that stands for several policies, of which one is at work (auto.h) */
+#define PC_POLICY_AUTO "auto"
 
 /*
  * The type of that name, with a reference on its module; may_load: request the module
- * dm-polycache-NAME if there is none. ERR_PTR(-ENOENT): none. May sleep. The host
- * functions do this themselves.
+ * dm-polycache-NAME if there is none. ERR_PTR(-ENOENT): none.
  */
 struct pc_policy_type *pc_registry_get(const char *name, bool may_load);
 void pc_registry_put(struct pc_policy_type *type);
 
-/*
- * May sleep. NULL: *error and err say why (-ENOENT: no such policy; -EINVAL: a
- * policy argument is wrong; -ENOMEM).
- */
-struct pc_policy_host *pc_host_create(const struct pc_policy_params *params, const char *name,
-				      const struct pc_pair *pairs, unsigned int nr_pairs,
-				      bool may_load, char err[PC_ERR_SIZE], int *error);
-/* May sleep. Nothing else may be running. */
-void pc_host_destroy(struct pc_policy_host *host);
+/* The name that "default" stands for, or name itself. */
+const char *pc_registry_resolve(const char *name);
 
-/*
- * Starting: a load for each mapped block, any order, then pc_host_loaded, which may
- * take long, before the first I/O. May sleep.
- */
-void pc_host_load(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, bool dirty,
-		  bool has_hint, u32 hint);
-void pc_host_loaded(struct pc_policy_host *host);
-
-/*
- * Interrupts off; a shard lock may be held. Waits for the policy only where the CPU's
- * ring is full. True, at times: the caller passes the hits on once it holds no lock.
- */
-bool pc_host_hit(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir);
-/* Any context, no lock. Does nothing while the policy is at work for another CPU. */
-void pc_host_pass_hits(struct pc_policy_host *host);
-
-/*
- * Any context, a shard lock may be held. PC_BYPASS while policies are exchanged. What
- * is inserted twice or removed twice without the other in between is ignored.
- */
-enum pc_verdict pc_host_miss(struct pc_policy_host *host, pc_oblock_t o, enum pc_dir dir,
-			     unsigned int flags);
-void pc_host_inserted(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o);
-void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c);
-
-/* Process context, no shard lock: they empty all rings first. */
-unsigned int pc_host_victims(struct pc_policy_host *host, unsigned int n, pc_cblock_t *out);
-void pc_host_tick(struct pc_policy_host *host);
-/* Before hints are read, so that all hits are in them. */
-void pc_host_drain(struct pc_policy_host *host);
-
-u32 pc_host_hint(struct pc_policy_host *host, pc_cblock_t c);
-
-/* One key of the policy. -EINVAL, -EBUSY (an exchange is running): err says why. */
-int pc_host_set(struct pc_policy_host *host, const char *key, const char *value,
-		char err[PC_ERR_SIZE]);
-/* "key value key value" into buf (PC_POLICY_EMIT_SIZE); returns the number of words. */
-unsigned int pc_host_emit(struct pc_policy_host *host, char *buf, size_t len);
-
-/* Of the policy at work; any context. The name is copied: an exchange may free it. */
-void pc_host_name(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE]);
-u32 pc_host_version(struct pc_policy_host *host);
-u32 pc_host_flags(struct pc_policy_host *host);
-/* Bytes allocated by the policy. */
-size_t pc_host_policy_memory(struct pc_policy_host *host);
-
-/*
- * Exchanges the policy while I/O runs; lookup is called with the policy lock held, see
- * swap.h. May sleep, but waits for no I/O. 0, or the old policy stays at work and err
- * says why: -ENOENT, -EINVAL, -ENOMEM, -EBUSY (another exchange is running).
- */
-int pc_host_swap(struct pc_policy_host *host, const char *name, const struct pc_pair *pairs,
-		 unsigned int nr_pairs, bool may_load, pc_swap_lookup_fn lookup, void *ctx,
-		 char err[PC_ERR_SIZE]);
+/* Appends the names of all registered policies to text, each after a blank. */
+void pc_registry_list(char *text, size_t size);
 
 #endif

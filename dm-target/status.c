@@ -232,6 +232,8 @@ void pc_status_stats(struct pc_cache *pc, char *result, unsigned int maxlen)
 	       core + maps, pc_pendings_memory(&pc->pendings), pc_host_policy_memory(pc->policy),
 	       view_metadata(pc).memory, pc_pages_memory(pc->pages),
 	       pc_writeback_memory(pc));
+	if (sz < maxlen)
+		sz += pc_host_stats(pc->policy, result + sz, maxlen - sz);
 }
 
 void pc_status_reset(struct pc_cache *pc)

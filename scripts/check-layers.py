@@ -31,8 +31,11 @@ LAYERS = [
     # engines
     ("K", "fill", "writeback", "flush", "intent", "reclaim", "loss"),
     ("K", "cache", "pages", "round"),       # state and steps that the engines share
+    ("K", "host"),                          # the policy at work, batches of hits
+    ("K", "candidates"),                    # the policies that auto chooses from
+    ("S", "auto"),                          # shadows of policies, and the choice
     ("S", "stream", "pending", "blocks"),   # what is in core
-    ("K", "registry"),                      # policies, batches
+    ("K", "registry"),                      # policies by name
     ("S", "swap"),                          # exchange of policies
     ("S", "args"),                          # words of tables and messages
     ("K", "commit"),                        # group commit
