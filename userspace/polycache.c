@@ -26,6 +26,7 @@ static const struct pc_command *const commands[] = {
 	&pc_command_flush,
 	&pc_command_check,
 	&pc_command_dump,
+	&pc_command_sim,
 };
 
 #define MAX_OPTIONS 16
