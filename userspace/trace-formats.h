@@ -84,4 +84,8 @@ bool pc_parser_init(struct pc_parser *p, const struct pc_trace_format *f, const 
 void pc_parser_exit(struct pc_parser *p);
 enum pc_entry_kind pc_parser_parse(struct pc_parser *p, char *line, struct pc_trace_entry *e);
 
+/* trace-columns.c: the list of columns, and a line by it. False: p->why. */
+bool pc_columns_set(struct pc_parser *p, const char *list);
+enum pc_entry_kind pc_columns_parse(struct pc_parser *p, char *line, struct pc_trace_entry *e);
+
 #endif

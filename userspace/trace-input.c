@@ -16,6 +16,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <linux/kernel.h>
+
 #include "trace-input.h"
 
 /* holds the longest line and more */
@@ -26,7 +28,7 @@ static const struct {
 	size_t len;
 } magics[] = {
 	{ "\x1f\x8b", 2 },			/* gzip */
-	{ "\xfd" "7zXZ\0", 6 },			/* xz */
+	{ "\xfd\67zXZ\0", 6 },			/* xz */
 	{ "\x28\xb5\x2f\xfd", 4 },		/* zstd */
 	{ "BZh", 3 },				/* bzip2 */
 	{ "\x04\x22\x4d\x18", 4 },		/* lz4 */
@@ -124,7 +126,7 @@ static bool fill(struct pc_input *in)
 
 static bool is_compressed(const struct pc_input *in)
 {
-	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
 		if (in->len >= magics[i].len && !memcmp(in->buf, magics[i].bytes, magics[i].len))
 			return true;
 	return false;
