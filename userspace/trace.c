@@ -18,6 +18,8 @@
 
 #define SPACE_SHIFT 51
 #define SPACE_SECTORS (1ull << SPACE_SHIFT)
+/* more than any request has: of a wrong unit, or a wrong column */
+#define MAX_SECTORS (1u << 23)
 /* what a block table can number */
 #define MAX_BLOCKS (1ull << 48)
 /* how often progress is told, in entries */
@@ -90,8 +92,8 @@ static struct pc_request *add(struct reader *r)
 /* Limits of what can be kept. False: p->why. */
 static bool is_possible(struct pc_parser *p, const struct pc_trace_entry *e)
 {
-	if (e->sectors > U32_MAX)
-		snprintf(p->why, sizeof(p->why), "%llu sectors are no request: must be below 2 TiB",
+	if (e->sectors > MAX_SECTORS)
+		snprintf(p->why, sizeof(p->why), "%llu sectors are no request: must be at most 4 GiB",
 			 e->sectors);
 	else if (e->sector >= SPACE_SECTORS - e->sectors)
 		snprintf(p->why, sizeof(p->why), "sector %llu is no place: must be below 1 EiB",
