@@ -471,6 +471,13 @@ static void test_write_stream(void **state)
 	/* the first block came in before it was known for a stream */
 	assert_int_equal(got.promotions, 100 + 1 + 10);
 	assert_int_equal(got.origin_writes, 1000 * 64 - 11 * 128);
+	/* those are demoted, and it may take as many again */
+	for (u64 i = 0; i < 100; i++)
+		run(sim, false, (i * 3 + 1) * 128, 8);
+	for (u64 i = 1000; i < 2000; i++)
+		run(sim, true, at + i * 64, 64);
+	got = pc_sim_result(sim);
+	assert_int_equal(got.promotions, 100 + 1 + 10 + 100 + 10);
 	pc_sim_destroy(sim);
 
 	/* an empty cache is taken down to the pool, which is one block */
@@ -480,6 +487,35 @@ static void test_write_stream(void **state)
 		run(sim, true, at + i * 64, 64);
 	got = pc_sim_result(sim);
 	assert_int_equal(got.promotions, 99);
+	pc_sim_destroy(sim);
+}
+
+/* In a block that was hit a stream writes what is valid, and makes nothing valid. */
+static void test_write_stream_through_hit_block(void **state)
+{
+	struct pc_sim_config c = config("lru", 100);
+	struct pc_sim *sim;
+	struct pc_sim_counts got;
+
+	c.bypass_sequential = 64;
+	sim = create(&c);
+	run(sim, true, 1280, 8);
+	run(sim, false, 1280, 8);
+	run(sim, false, 1280, 8);
+	for (u64 s = 1280 - 128; s < 1280 + 128; s += 64)
+		run(sim, true, s, 64);
+	got = pc_sim_result(sim);
+	assert_int_equal(got.sequential, 3);
+	/* a block before it, eight sectors of this one */
+	assert_int_equal(got.dirty, 128 + 8);
+	assert_int_equal(got.origin_writes, 120);
+	/* a lone write that ends in the middle of a sub-block has it fetched, a stream's not */
+	assert_int_equal(got.origin_reads, 0);
+	run(sim, true, 1280 + 128, 12);
+	got = pc_sim_result(sim);
+	assert_int_equal(got.sequential, 4);
+	assert_int_equal(got.origin_writes, 120 + 4);
+	assert_int_equal(got.origin_reads, 0);
 	pc_sim_destroy(sim);
 }
 
@@ -609,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_tunables),
 		cmocka_unit_test(test_read_stream),
 		cmocka_unit_test(test_write_stream),
+		cmocka_unit_test(test_write_stream_through_hit_block),
 		cmocka_unit_test(test_ticks),
 		cmocka_unit_test(test_references),
 	};
