@@ -72,7 +72,7 @@ static void print_script(FILE *f, const struct pc_sim_report *r, const char *pat
 	print_quoted(f, title);
 	fprintf(f, "\nset xlabel 'cache size, MiB'\nset ylabel 'hit ratio, %%'\n"
 		"set logscale x 2\nset format x '%%.4g'\nset yrange [0:100]\nset grid\n"
-		"set key outside right\nplot ");
+		"set key below\nplot ");
 	for (unsigned int p = 0; p < r->nr_policies; p++) {
 		fprintf(f, "%s$policy%u using 1:2 smooth unique with linespoints title ",
 			p ? ", " : "", p);

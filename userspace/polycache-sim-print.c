@@ -4,6 +4,7 @@
  * JSON are stable and documented in docs/sim.md.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <json-c/json.h>
 
@@ -33,9 +34,9 @@ static void print_trace(const struct pc_sim_report *r, bool verbose)
 	if (t->nr_spaces > 1)
 		printf("%u devices or files, each an address space of its own\n", t->nr_spaces);
 	if (t->nr_bad)
-		printf("%llu bad lines were skipped\n", t->nr_bad);
+		printf("bad lines skipped: %llu\n", t->nr_bad);
 	if (verbose && t->nr_ignored)
-		printf("%llu lines were no reads or writes\n", t->nr_ignored);
+		printf("entries that ask for no reading or writing: %llu\n", t->nr_ignored);
 	if (verbose)
 		printf("read in %.2f s\n", r->read_seconds);
 }
@@ -52,13 +53,23 @@ static double mib(u64 sectors)
 	return sectors / 2048.0;
 }
 
-static void print_run(const struct pc_sim_policy *p, const struct pc_sim_counts *c)
+/* Columns that the names of the policies take. */
+static int label_width(const struct pc_sim_report *r)
+{
+	size_t width = 12;
+
+	for (unsigned int p = 0; p < r->nr_policies; p++)
+		width = strlen(r->policies[p].label) > width ? strlen(r->policies[p].label) : width;
+	return width;
+}
+
+static void print_run(const struct pc_sim_policy *p, const struct pc_sim_counts *c, int width)
 {
 	char reads[16], writes[16], total[16];
 	u64 hits = pc_sim_hits(c), misses = pc_sim_misses(c);
 
-	printf("%-12s %10llu %7s %7s %7s %10llu %10llu %10llu %10llu %10.1f %10.1f %10.1f %9.1f\n",
-	       p->label, hits + misses,
+	printf("%-*s %10llu %7s %7s %7s %10llu %10llu %10llu %10llu %10.1f %10.1f %10.1f %9.1f\n",
+	       width, p->label, hits + misses,
 	       percent(c->hits[PC_READ], c->hits[PC_READ] + c->misses[PC_READ], reads),
 	       percent(c->hits[PC_WRITE], c->hits[PC_WRITE] + c->misses[PC_WRITE], writes),
 	       percent(hits, hits + misses, total), misses, c->misses[PC_READ], c->promotions,
@@ -79,6 +90,7 @@ static void print_details(const struct pc_sim_run *run)
 void pc_sim_print_text(const struct pc_sim_report *r, bool verbose)
 {
 	char size[PC_SIZE_TEXT];
+	int width = label_width(r);
 
 	print_trace(r, verbose);
 	for (unsigned int s = 0; s < r->nr_sizes; s++) {
@@ -86,14 +98,14 @@ void pc_sim_print_text(const struct pc_sim_report *r, bool verbose)
 
 		printf("\ncache of %s: %u blocks, %s\n", r->sizes[s].text, nr,
 		       pc_size_text(((u64)nr * r->trace.block_sectors) << 9, size));
-		printf("%-12s %10s %7s %7s %7s %10s %10s %10s %10s %10s %10s %10s %9s\n", "", "",
+		printf("%-*s %10s %7s %7s %7s %10s %10s %10s %10s %10s %10s %10s %9s\n", width, "", "",
 		       "read", "write", "all", "", "read", "promo-", "demo-", "origin", "origin",
 		       "cache", "dirty at");
-		printf("%-12s %10s %7s %7s %7s %10s %10s %10s %10s %10s %10s %10s %9s\n", "policy",
+		printf("%-*s %10s %7s %7s %7s %10s %10s %10s %10s %10s %10s %10s %9s\n", width, "policy",
 		       "accesses", "hits %", "hits %", "hits %", "misses", "misses", "tions",
 		       "tions", "reads MiB", "writes MiB", "writes MiB", "end MiB");
 		for (unsigned int p = 0; p < r->nr_policies; p++) {
-			print_run(&r->policies[p], &r->runs[s][p].counts);
+			print_run(&r->policies[p], &r->runs[s][p].counts, width);
 			if (verbose)
 				print_details(&r->runs[s][p]);
 		}

@@ -230,13 +230,14 @@ static bool take_mode(struct pc_sim_report *r, const char *word)
 /* A size in whole sectors from 1 to max. False: the error is out. */
 static bool take_sectors(const char *option, const char *word, u32 max, u32 *out)
 {
+	char most[PC_SIZE_TEXT];
 	u64 bytes;
 
 	if (!word)
 		return true;
 	if (!parse_size(word, &bytes) || bytes % 512 || !bytes || bytes >> 9 > max) {
-		pc_fail_usage("%s '%s': must be a multiple of 512 bytes up to %u sectors, as in 64K",
-			      option, word, max);
+		pc_fail_usage("%s '%s': must be a multiple of 512 bytes up to %s, as in 64K",
+			      option, word, pc_size_text((u64)max << 9, most));
 		return false;
 	}
 	*out = bytes >> 9;
