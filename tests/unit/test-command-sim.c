@@ -10,7 +10,7 @@
 #include "unit.h"
 
 static char output[1 << 20];
-static char folder[] = "/tmp/test-command-sim-XXXXXX";
+static char folder[64];
 static char trace[64];
 
 /* Runs "polycache sim WORDS" through the shell, with what stands before it. */
@@ -57,6 +57,7 @@ static int write_trace(void **state)
 {
 	FILE *f;
 
+	strcpy(folder, "/tmp/test-command-sim-XXXXXX");
 	if (!mkdtemp(folder))
 		return 1;
 	snprintf(trace, sizeof(trace), "%s/t.csv", folder);

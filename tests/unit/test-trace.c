@@ -14,7 +14,7 @@
 #include "trace-input.h"
 #include "unit.h"
 
-static char folder[] = "/tmp/test-trace-XXXXXX";
+static char folder[64];
 static char path[128];
 static char err[PC_TRACE_ERR_SIZE];
 
@@ -503,7 +503,7 @@ static void test_stdin(void **state)
 /* Whatever the bytes are: an answer, and a reason where it is no. */
 static void test_random_bytes(void **state)
 {
-	static const char letters[] = "0123456789,,,,    \n\n\nrwRWQ+[]:.-xaf\t\r";
+	static const char letters[] = "0123456789,,,,\n\n\n    rwRWQ+[]:.-xaf\t\r";
 	struct unit_random r;
 	const char *text;
 
@@ -553,6 +553,7 @@ int main(void)
 	};
 	int failed;
 
+	strcpy(folder, "/tmp/test-trace-XXXXXX");
 	if (!mkdtemp(folder))
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
