@@ -11,7 +11,7 @@
 
 static char output[1 << 20];
 static char folder[64];
-static char trace[64];
+static char trace[128];
 
 /* Runs "polycache sim WORDS" through the shell, with what stands before it. */
 static int run(const char *before, const char *words)
