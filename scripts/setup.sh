@@ -24,6 +24,8 @@ group_build()
 	sparse			checks endianness and typed block numbers in the modules
 	libdevmapper-dev	the polycache command talks to device-mapper through it
 	libjson-c-dev	the polycache command writes --json with it
+	libarchive-dev	polycache sim reads compressed traces through it
+	gnuplot-nox		polycache sim draws its curves with it
 	pkg-config		finds libdevmapper
 	kmod			depmod, modprobe, modinfo
 	EOF
@@ -37,6 +39,8 @@ group_unit()
 	libc6-dev		C library headers
 	libdevmapper-dev	the tools are built and tested too
 	libjson-c-dev	the same
+	libarchive-dev	the same
+	gnuplot-nox		the same
 	pkg-config		finds libraries
 	libcmocka-dev		unit test framework
 	clang			builds the fuzzers

@@ -26,6 +26,7 @@ static const struct pc_command *const commands[] = {
 	&pc_command_flush,
 	&pc_command_check,
 	&pc_command_dump,
+	&pc_command_sim,
 };
 
 #define MAX_OPTIONS 16
@@ -160,9 +161,9 @@ static void print_help(const struct pc_command *c)
 
 		snprintf(left, sizeof(left), "-%c, --%s%s%s", o->key, o->name, o->arg ? " " : "",
 			 o->arg ? o->arg : "");
-		printf("  %-26s %s\n", left, o->help);
+		printf("  %-29s %s\n", left, o->help);
 	}
-	printf("  %-26s %s\n", "-h, --help", "print this text");
+	printf("  %-29s %s\n", "-h, --help", "print this text");
 }
 
 /* getopt's two views of a subcommand's options. */

@@ -81,5 +81,6 @@ extern const struct pc_command pc_command_set;
 extern const struct pc_command pc_command_flush;
 extern const struct pc_command pc_command_check;
 extern const struct pc_command pc_command_dump;
+extern const struct pc_command pc_command_sim;
 
 #endif

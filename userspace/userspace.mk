@@ -19,7 +19,8 @@ SECONDS ?= 10
 CLANG ?= clang
 
 # Libraries of userspace/ (not the programs)
-PC_USER_LIBS := kshim/kshim policies metaio-file polycache-state
+PC_USER_LIBS := kshim/kshim policies metaio-file polycache-state \
+	trace trace-formats trace-columns trace-words trace-input sim
 
 WARN := -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers \
 	-Wno-sign-compare
@@ -45,7 +46,9 @@ fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1) $(2)")
 
-command_libs := -ldevmapper -ljson-c
+# what the libraries of userspace/ need, and the command besides
+libs := -larchive
+command_libs := -ldevmapper -ljson-c $(libs)
 
 .PHONY: tools unit fuzz clean unit-programs
 .DELETE_ON_ERROR:
@@ -89,7 +92,7 @@ $(BUILD)/fuzz/%.o: %.c
 
 $(unit_programs): $(BUILD)/test-%: $(BUILD)/san/tests/unit/test-%.o $(san_objects)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka $(libs)
 
 # the command, and for test-command the same under sanitizers
 $(BUILD)/polycache: $(sources:%.c=$(BUILD)/tool/%.o) $(command_sources:%.c=$(BUILD)/tool/%.o)
@@ -102,6 +105,6 @@ $(BUILD)/polycache-san: $(sources:%.c=$(BUILD)/san/%.o) $(command_sources:%.c=$(
 
 $(fuzz_programs): $(BUILD)/fuzz-%: $(BUILD)/fuzz/tests/fuzz/fuzz-%.o $(fuzz_objects)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^
+	$(Q)$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^ $(libs)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
