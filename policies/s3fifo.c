@@ -39,12 +39,17 @@
 #define MAX_MOVES 1024u
 #define NR_WALKS 4u
 
+/* a test overrides this to see the stamps wrap */
+#ifndef PC_S3FIFO_STAMP_BITS
+#define PC_S3FIFO_STAMP_BITS 28
+#endif
+
 /* struct node's state: stamp in the low bits, above it hits, above them the queue */
-#define STAMP_BITS 28
+#define STAMP_BITS PC_S3FIFO_STAMP_BITS
 #define STAMP_MASK ((1u << STAMP_BITS) - 1)
 /* what grows older than this counts as just so old, so that ages do not wrap */
 #define OLDEST (STAMP_MASK / 4 * 3)
-#define HITS_SHIFT STAMP_BITS
+#define HITS_SHIFT 28
 #define QUEUE_SHIFT 30
 
 #define GHOST_WAYS 16u
@@ -99,7 +104,7 @@ struct s3fifo {
 	u32 nr_cblocks;
 	struct node *nodes;	/* behind those of blocks: a head for each queue */
 	u32 len[NR_QUEUES];
-	u32 stamp;		/* the last one given; they grow along each queue */
+	u32 stamp[NR_QUEUES];	/* the last one given; they grow along the queue */
 
 	u32 place[NR_PLACES];	/* the node that comes next; a head: none */
 	u32 walk_id[NR_WALKS];	/* which walk owns the place; 0: none */
@@ -156,7 +161,7 @@ static void set_state(struct s3fifo *s, u32 i, enum queue q, u32 hits, u32 stamp
 
 static u32 age_of(const struct s3fifo *s, u32 i)
 {
-	return min((s->stamp - stamp_of(s, i)) & STAMP_MASK, OLDEST);
+	return min((s->stamp[queue_of(s, i)] - stamp_of(s, i)) & STAMP_MASK, OLDEST);
 }
 
 /* Queues: from the cold end, head.next, to the hot end, head.prev */
@@ -211,7 +216,7 @@ static void append(struct s3fifo *s, u32 i, enum queue q, u32 hits, u32 stamp)
 static void move(struct s3fifo *s, u32 i, enum queue q, u32 hits)
 {
 	detach(s, i);
-	append(s, i, q, hits, ++s->stamp);
+	append(s, i, q, hits, ++s->stamp[q]);
 }
 
 /* Ghosts */
@@ -431,7 +436,7 @@ static void s3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool 
 	s->nodes[i].hash = hash_oblock(o);
 	/* stamps count from 1, ranks of hints from far above: those without are colder */
 	if (!has_hint)
-		append(s, i, MAIN, 0, ++s->stamp);
+		append(s, i, MAIN, 0, ++s->stamp[MAIN]);
 	else
 		append(s, i, hint >> QUEUE_SHIFT == SMALL + 1 ? SMALL : MAIN,
 		       hint >> HITS_SHIFT & MAX_HITS, hint);
@@ -480,7 +485,7 @@ static void sort_queue(struct s3fifo *s, enum queue q)
 	s->nodes[end].next = first;
 	for (i = first; i != end; prev = i, i = s->nodes[i].next) {
 		s->nodes[i].prev = prev;
-		set_state(s, i, q, hits_of(s, i), ++s->stamp);
+		set_state(s, i, q, hits_of(s, i), ++s->stamp[q]);
 	}
 	s->nodes[end].prev = prev;
 }
@@ -518,11 +523,13 @@ static void s3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct s3fifo *s = to_s3fifo(p);
 	u32 i = pc_from_cblock(c);
+	enum queue q;
 
 	if (is_held(s, i))
 		return;
 	s->nodes[i].hash = hash_oblock(o);
-	append(s, i, ghost_take(&s->ghosts, s->nodes[i].hash) ? MAIN : SMALL, 0, ++s->stamp);
+	q = ghost_take(&s->ghosts, s->nodes[i].hash) ? MAIN : SMALL;
+	append(s, i, q, 0, ++s->stamp[q]);
 }
 
 static void s3fifo_removed(struct pc_policy *p, pc_cblock_t c)
@@ -604,7 +611,7 @@ static u32 next_victim(struct s3fifo *s, u32 *moves)
 	}
 	/* one that is refused for ever must not grow so old that its stamp wraps */
 	if (age_of(s, i) == OLDEST)
-		set_state(s, i, q, hits_of(s, i), s->stamp - OLDEST);
+		set_state(s, i, q, hits_of(s, i), s->stamp[q] - OLDEST);
 	s->place[HAND_SMALL + q] = s->nodes[i].next;
 	s->offered[q]++;
 	return i;

@@ -2,11 +2,17 @@
 /*
  * s3fifo against a naive model: three arrays, coldest first, ghosts by their oblock
  * and without any hash. Compared are the order of both queues, hits, and each victim.
+ * s3fifo is compiled a second time into this program, with stamps of 10 bits.
  */
 #include <linux/errno.h>
 
 #include "policies.h"
 #include "unit.h"
+
+#undef PC_POLICY_MODULE
+#define PC_POLICY_MODULE(type, text) static struct pc_policy_type *const short_stamps = &(type)
+#define PC_S3FIFO_STAMP_BITS 10
+#include "../../policies/s3fifo.c"
 
 #define NR 100u
 #define NR_OBLOCKS 250u
@@ -167,16 +173,20 @@ static void model_start_round(struct model *m)
 	m->in_round = true;
 }
 
-static struct pc_policy *create(u32 nr)
+static struct pc_policy *create_type(const struct pc_policy_type *type, u32 nr)
 {
 	struct pc_policy_params params = {
 		.nr_cblocks = nr, .nr_oblocks = 1 << 20, .block_sectors = 128,
 	};
-	const struct pc_policy_type *type = pc_policy_find("s3fifo");
 	struct pc_policy *p = type->create(type, &params);
 
 	assert_non_null(p);
 	return p;
+}
+
+static struct pc_policy *create(u32 nr)
+{
+	return create_type(pc_policy_find("s3fifo"), nr);
 }
 
 static void set_number(struct pc_policy *p, const char *key, u32 n)
@@ -383,6 +393,38 @@ static void test_s3fifo_ghosts_over_many_epochs(void **state)
 	p->type->destroy(p);
 }
 
+/* Blocks refused for ever, while stamps wrap: ranks never shrink along a queue. */
+static void test_s3fifo_short_stamps(void **state)
+{
+	struct pc_policy *p = create_type(short_stamps, NR);
+	struct s3fifo *s = to_s3fifo(p);
+	pc_cblock_t out[32];
+	u32 next = NR;
+
+	for (u32 i = 0; i < NR; i++)
+		short_stamps->inserted(p, pc_cblock(i), pc_oblock(i));
+	for (int n = 0; n < 5000; n++) {
+		u32 got = short_stamps->victims(p, ARRAY_SIZE(out), out);
+
+		for (u32 k = 0; k < got; k++) {
+			u32 c = pc_from_cblock(out[k]);
+
+			if (c % 10 == 0)
+				continue;
+			short_stamps->removed(p, out[k]);
+			short_stamps->inserted(p, out[k], pc_oblock(next++));
+			if (next % 3 == 0)
+				short_stamps->hit(p, pc_cblock(next % NR), pc_oblock(0), PC_READ);
+		}
+		for (enum queue q = 0; q < NR_QUEUES; q++)
+			for (u32 i = coldest(s, q); s->nodes[i].next != head(s, q) &&
+			     i != head(s, q); i = s->nodes[i].next)
+				assert_true(age_of(s, i) >= age_of(s, s->nodes[i].next));
+	}
+	assert_true(next > 10 * STAMP_MASK);
+	short_stamps->destroy(p);
+}
+
 static void test_s3fifo_one_call_is_bounded(void **state)
 {
 	u32 nr = 1 << 16;
@@ -431,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_s3fifo_against_model),
 		cmocka_unit_test(test_s3fifo_ghosts_are_bounded),
 		cmocka_unit_test(test_s3fifo_ghosts_over_many_epochs),
+		cmocka_unit_test(test_s3fifo_short_stamps),
 		cmocka_unit_test(test_s3fifo_one_call_is_bounded),
 		cmocka_unit_test(test_s3fifo_tunables),
 	};
