@@ -432,6 +432,104 @@ static void conform_wild_hints(const struct pc_policy_type *type)
 	world_exit(&w);
 }
 
+/* A cache that demotes only when it is full, over oblocks from a small range. */
+struct ondemand {
+	struct world w;
+	u32 where[64 * 1024];	/* cblock + 1 of an oblock; 0: not cached */
+};
+
+/* Returns whether it was a hit. */
+static bool access_block(struct ondemand *d, u64 o)
+{
+	const struct pc_policy_type *type = d->w.type;
+	pc_cblock_t victim;
+	u32 i;
+
+	assert_true(o < ARRAY_SIZE(d->where));
+	if (d->where[o]) {
+		type->hit(d->w.p, pc_cblock(d->where[o] - 1), pc_oblock(o), PC_READ);
+		return true;
+	}
+	if (type->miss(d->w.p, pc_oblock(o), PC_READ, 0) != PC_ADMIT)
+		return false;
+	if (d->w.nr_held < d->w.nr) {
+		i = d->w.nr_held++;
+	} else {
+		assert_int_equal(type->victims(d->w.p, 1, &victim), 1);
+		i = pc_from_cblock(victim);
+		type->removed(d->w.p, victim);
+		d->where[d->w.oblock[i]] = 0;
+	}
+	d->w.oblock[i] = o;
+	d->where[o] = i + 1;
+	type->inserted(d->w.p, pc_cblock(i), pc_oblock(o));
+	return false;
+}
+
+/* Each of n oblocks from o on once, in an order that is never that of the numbers. */
+static u32 access_all(struct ondemand *d, u64 o, u32 n)
+{
+	static u32 order[MAX_CBLOCKS];
+	u32 hits = 0;
+
+	for (u32 i = 0; i < n; i++) {
+		u32 k = unit_random_below(&d->w.r, i + 1);
+
+		order[i] = order[k];
+		order[k] = i;
+	}
+	for (u32 i = 0; i < n; i++)
+		hits += access_block(d, o + order[i]);
+	return hits;
+}
+
+static const u32 behaviour_sizes[] = { 100, 1000, MAX_CBLOCKS };
+
+/* Blocks in use survive ten times the cache in blocks that are read once. */
+static void conform_scan(const struct pc_policy_type *type)
+{
+	static struct ondemand d;
+
+	/* lru keeps what came last, by its very nature */
+	if (type->flags & PC_POLICY_CLEANER || !strcmp(type->name, "lru"))
+		return;
+	for (int s = 0; s < ARRAY_SIZE(behaviour_sizes); s++) {
+		u32 nr = behaviour_sizes[s], hot = nr / 2;
+
+		memset(&d, 0, sizeof(d));
+		world_init(&d.w, type, nr, s);
+		for (int pass = 0; pass < 5; pass++)
+			access_all(&d, 0, hot);
+		for (u64 o = 0; o < 10 * nr; o++)
+			assert_false(access_block(&d, hot + o));
+		assert_true(access_all(&d, 0, hot) >= hot * 9 / 10);
+		world_exit(&d.w);
+	}
+}
+
+/* A cache full of blocks that were in use lets others in that are in use now. */
+static void conform_new_working_set(const struct pc_policy_type *type)
+{
+	static struct ondemand d;
+
+	if (type->flags & PC_POLICY_CLEANER)
+		return;
+	for (int s = 0; s < ARRAY_SIZE(behaviour_sizes); s++) {
+		u32 nr = behaviour_sizes[s];
+
+		for (u32 set = nr / 20; set <= nr / 4 * 3; set += nr / 10) {
+			memset(&d, 0, sizeof(d));
+			world_init(&d.w, type, nr, s);
+			for (int pass = 0; pass < 5; pass++)
+				access_all(&d, 0, nr);
+			access_all(&d, nr, set);
+			access_all(&d, nr, set);
+			assert_true(access_all(&d, nr, set) >= set * 9 / 10);
+			world_exit(&d.w);
+		}
+	}
+}
+
 static void conform_memory(const struct pc_policy_type *type)
 {
 	struct pc_policy_params params = {
@@ -549,6 +647,8 @@ CONFORM(victims_stuck_cold_end)
 CONFORM(walk_in_slices)
 CONFORM(hints)
 CONFORM(wild_hints)
+CONFORM(scan)
+CONFORM(new_working_set)
 CONFORM(memory)
 CONFORM(allocation_failure)
 CONFORM(tunables)
@@ -588,6 +688,8 @@ int main(void)
 		cmocka_unit_test(test_policies_walk_in_slices),
 		cmocka_unit_test(test_policies_hints),
 		cmocka_unit_test(test_policies_wild_hints),
+		cmocka_unit_test(test_policies_scan),
+		cmocka_unit_test(test_policies_new_working_set),
 		cmocka_unit_test(test_policies_memory),
 		cmocka_unit_test(test_policies_allocation_failure),
 		cmocka_unit_test(test_policies_tunables),
