@@ -19,7 +19,7 @@
  * Candidates for demotion move to a list of their own, so that a round of victims()
  * starts with those that were refused. A step there looks at a bounded number of blocks.
  *
- * Ghosts are not listed: sets of 16 words hold a fingerprint and when the block left,
+ * Ghosts are not listed: sets of 8 words hold a fingerprint and when the block left,
  * counted in demotions from its queue; what left too long ago is no ghost. Memory: 16
  * bytes a block for the lists, 8 for the ghosts (room for 2 a block, at most 1.25 live).
  *
@@ -55,7 +55,7 @@
 /* how many blocks one candidate may cost */
 #define STEPS_MAX 32u
 
-#define GHOST_WAYS 16u
+#define GHOST_WAYS 8u
 #define GHOST_MAIN (1u << 16)
 #define GHOST_ASKED (1u << 15)
 #define GHOST_TAG_SHIFT 17
@@ -114,6 +114,7 @@ struct as3fifo {
 	u32 walk_id[NR_WALKS];	/* which walk owns the marker */
 	u32 last_walk_id;
 
+	u32 ghost_age_max;	/* in ticks: a cache full of demotions */
 	u32 ghost_sets;
 	u32 *ghosts;		/* 0: none */
 
@@ -280,54 +281,40 @@ static enum queue ghost_queue(u32 ghost)
 	return ghost & GHOST_MAIN ? MAIN : SMALL;
 }
 
+/* A block that left main is a ghost for a quarter of the time: its age counts fourfold. */
 static u32 ghost_age(const struct as3fifo *a, u32 ghost)
 {
-	u32 now = a->demoted[ghost_queue(ghost)] >> a->tick_shift;
+	enum queue q = ghost_queue(ghost);
+	u32 now = a->demoted[q] >> a->tick_shift;
 
-	return (now - ghost) & GHOST_TIME_MASK;
-}
-
-/* How long a ghost is one: a cache full of demotions, of main a quarter of that. */
-static u32 ghost_age_max(const struct as3fifo *a, enum queue q)
-{
-	return max(a->nr_cblocks >> (q == MAIN ? 2 : 0), 1u) >> a->tick_shift;
-}
-
-static bool is_ghost(const struct as3fifo *a, u32 ghost)
-{
-	return ghost && ghost_age(a, ghost) <= ghost_age_max(a, ghost_queue(ghost));
+	return ((now - ghost) & GHOST_TIME_MASK) << (q == MAIN ? 2 : 0);
 }
 
 static u32 *ghost_find(struct as3fifo *a, u32 hash)
 {
-	u32 *set = ghost_set(a, hash);
+	u32 *set = ghost_set(a, hash), tag = ghost_tag(hash);
 	unsigned int i;
 
 	for (i = 0; i < GHOST_WAYS; i++)
-		if (set[i] >> GHOST_TAG_SHIFT == ghost_tag(hash) && is_ghost(a, set[i]))
+		if (set[i] >> GHOST_TAG_SHIFT == tag &&
+		    ghost_age(a, set[i]) <= a->ghost_age_max)
 			return set + i;
 	return NULL;
 }
 
-/* The way for a new ghost: its own, else one that is none, else the oldest. */
+/* The way for a new ghost: one that is empty, else the oldest, which may be none by now. */
 static u32 *ghost_room(struct as3fifo *a, u32 hash)
 {
-	u32 *set = ghost_set(a, hash), *room = set, worst = 0;
+	u32 *set = ghost_set(a, hash), oldest = 0;
 	unsigned int i;
 
+	/* without branches: they would be mispredicted, and hold up what follows */
 	for (i = 0; i < GHOST_WAYS; i++) {
-		u32 part = U32_MAX - 1;
+		u32 age = set[i] ? ghost_age(a, set[i]) : 4 * GHOST_TIME_MASK;
 
-		if (is_ghost(a, set[i]))
-			part = ghost_age(a, set[i]) << (ghost_queue(set[i]) == MAIN ? 2 : 0);
-		if (set[i] >> GHOST_TAG_SHIFT == ghost_tag(hash))
-			part = U32_MAX;
-		if (part > worst) {
-			worst = part;
-			room = set + i;
-		}
+		oldest = max(oldest, age * GHOST_WAYS + i);
 	}
-	return room;
+	return set + oldest % GHOST_WAYS;
 }
 
 static void ghost_add(struct as3fifo *a, u32 hash, enum queue q)
@@ -341,11 +328,12 @@ static void ghost_add(struct as3fifo *a, u32 hash, enum queue q)
 /* A miss that a longer queue would have spared moves the target. */
 static void adapt(struct as3fifo *a, u32 ghost)
 {
-	u32 window = max(a->nr_cblocks / 8, 1u) >> a->tick_shift;
+	enum queue q = ghost_queue(ghost);
+	u32 age = ghost_age(a, ghost) >> (q == MAIN ? 2 : 0);
 
-	if (a->fixed_percent || ghost_age(a, ghost) > window)
+	if (a->fixed_percent || age > max(a->nr_cblocks / 8, 1u) >> a->tick_shift)
 		return;
-	if (ghost_queue(ghost) == SMALL)
+	if (q == SMALL)
 		a->target = min(a->target + 1, a->target_max);
 	else
 		a->target = max(a->target - 1, a->target_min);
@@ -383,6 +371,7 @@ static void set_sizes(struct as3fifo *a, u32 nr)
 	a->ghost_sets = DIV_ROUND_UP(nr, GHOST_WAYS / 2);
 	while (nr >> a->tick_shift > GHOST_TICKS)
 		a->tick_shift++;
+	a->ghost_age_max = nr >> a->tick_shift;
 	/* a block may stay for 16 times as many entries as there are blocks, at least */
 	while (nr >> a->stamp_shift > STAMP_MASK >> 4 && a->stamp_shift < STATE_BITS)
 		a->stamp_shift++;
