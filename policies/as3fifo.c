@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * [S] Policy as3fifo: S3-FIFO with a small queue whose size adapts, as ARC's lists do.
+ *
+ * Sources: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache
+ * eviction", SOSP 2023 (small, main and ghost queue); Megiddo, Modha, "ARC", FAST 2003
+ * (ghosts say which queue is too short); Johnson, Shasha, "2Q", VLDB 1994 (a second
+ * access counts only when it is not correlated with the first).
+ *
+ * A new block enters the small queue. One that is hit there later than the period of
+ * correlated references goes on to main when its turn comes, the others leave and are
+ * remembered as ghosts. main is a FIFO queue with reinsertion: a block that was hit n
+ * times (3 at most) goes round n times more. A block that comes back while it is a ghost
+ * enters main. Had its queue been an eighth of the cache longer, that would have been a
+ * hit: the small queue's target grows by one block for a ghost of its own, and shrinks
+ * by one for a ghost of main. All constants are fractions of the cache; nothing is tuned
+ * to a size. A hit writes one word and moves nothing.
+ *
+ * Candidates for demotion move to a list of their own, so that a round of victims()
+ * starts with those that were refused. A step there looks at a bounded number of blocks.
+ *
+ * Ghosts are not listed: sets of 8 words hold a fingerprint and when the block left,
+ * counted in demotions from its queue; what left too long ago is no ghost. Memory: 16
+ * bytes a block for the lists, 8 for the ghosts (room for 2 a block, at most 1.25 live).
+ *
+ * Context and locking: policy.h.
+ */
+#include <linux/errno.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/vmalloc.h>
+
+#include "policy.h"
+
+#define NONE 0xffffffffu
+#define MAX_CBLOCKS (1u << 30)
+#define NR_WALKS 4u
+
+/* node.state: when the block entered its queue << STATE_BITS | what is below */
+#define FREQ_MAX 3u
+#define IN_MAIN (1u << 2)
+#define OFFERED (1u << 3)
+#define STATE_BITS 4
+#define STAMP_MASK (U32_MAX >> STATE_BITS)
+
+/* a hint: queue, how long ago the block did not enter it, hits; so coldest sorts first */
+#define HINT_MAIN (1u << 30)
+#define HINT_AGE_SHIFT 2
+
+/* how many blocks one candidate may cost */
+#define STEPS_MAX 32u
+
+#define GHOST_WAYS 8u
+#define GHOST_MAIN (1u << 16)
+#define GHOST_ASKED (1u << 15)
+#define GHOST_TAG_SHIFT 17
+#define GHOST_TIME_MASK (GHOST_ASKED - 1)
+/* as many ticks make a ghost queue at most, and the clock 8 of those */
+#define GHOST_TICKS 4096u
+
+struct node {
+	u32 prev;
+	u32 next;	/* NONE: not in a list */
+	u32 hash;	/* of its oblock */
+	u32 state;
+};
+
+enum queue {
+	SMALL,
+	MAIN,
+	NR_QUEUES,
+};
+
+/* Nodes behind those of the cache blocks, counted from nr_cblocks. */
+enum marker {
+	HEAD,		/* of each queue; next: coldest, prev: hottest */
+	OFFERS = HEAD + NR_QUEUES,	/* head of the candidates */
+	LOAD,		/* in main: load() without a hint puts blocks before it */
+	VICTIM,		/* in offers: what lies before it was offered in this round */
+	WALK,
+	NR_MARKERS = WALK + NR_WALKS,
+};
+
+struct as3fifo {
+	struct pc_policy policy;
+	u32 nr_cblocks;
+	u32 held;
+	u32 loaded;		/* without a hint; stamps up to nr_cblocks are for these */
+	bool has_hints;
+
+	u32 size[NR_QUEUES];	/* blocks, those in offers included */
+	u32 gone[NR_QUEUES];	/* of these, offered in this round and not removed yet */
+	u32 entered[NR_QUEUES];	/* counts what entered, from nr_cblocks on */
+	u32 demoted[NR_QUEUES];
+	unsigned int stamp_shift;
+	unsigned int tick_shift;
+
+	u32 target;		/* of the small queue, in blocks */
+	u32 target_min;
+	u32 target_max;
+	u32 fixed_percent;	/* 0: the target adapts */
+	u32 correlated;		/* entries that make the period of correlated references */
+
+	/* the victims' round */
+	u32 offered;
+	u32 refused;		/* offered and not removed */
+	u32 removed;		/* since the round began */
+
+	u32 walk_id[NR_WALKS];	/* which walk owns the marker */
+	u32 last_walk_id;
+
+	u32 ghost_age_max;	/* in ticks: a cache full of demotions */
+	u32 ghost_sets;
+	u32 *ghosts;		/* 0: none */
+
+	struct node *nodes;
+	struct {
+		u32 first;
+		u32 last;
+	} bucket[256];		/* scratch of loaded() */
+};
+
+static struct as3fifo *to_as3fifo(struct pc_policy *p)
+{
+	return container_of(p, struct as3fifo, policy);
+}
+
+/* The lists */
+
+static u32 marker(const struct as3fifo *a, unsigned int m)
+{
+	return a->nr_cblocks + m;
+}
+
+static bool is_marker(const struct as3fifo *a, u32 i)
+{
+	return i >= a->nr_cblocks;
+}
+
+static bool is_head(const struct as3fifo *a, u32 i)
+{
+	return i >= marker(a, HEAD) && i <= marker(a, OFFERS);
+}
+
+static bool is_linked(const struct as3fifo *a, u32 i)
+{
+	return a->nodes[i].next != NONE;
+}
+
+static void link_before(struct as3fifo *a, u32 i, u32 next)
+{
+	u32 prev = a->nodes[next].prev;
+
+	a->nodes[i].prev = prev;
+	a->nodes[i].next = next;
+	a->nodes[prev].next = i;
+	a->nodes[next].prev = i;
+}
+
+static void detach(struct as3fifo *a, u32 i)
+{
+	struct node *n = a->nodes + i;
+
+	a->nodes[n->prev].next = n->next;
+	a->nodes[n->next].prev = n->prev;
+	n->next = NONE;
+}
+
+static void detach_marker(struct as3fifo *a, unsigned int m)
+{
+	if (is_linked(a, marker(a, m)))
+		detach(a, marker(a, m));
+}
+
+/* To the cold end of a list. */
+static void put_marker(struct as3fifo *a, unsigned int m, u32 head)
+{
+	detach_marker(a, m);
+	link_before(a, marker(a, m), a->nodes[head].next);
+}
+
+/* The block after node i, or the head of the list. */
+static u32 block_after(const struct as3fifo *a, u32 i)
+{
+	do
+		i = a->nodes[i].next;
+	while (is_marker(a, i) && !is_head(a, i));
+	return i;
+}
+
+/* The block that the marker has come to, or the head; the marker goes behind a block. */
+static u32 advance_marker(struct as3fifo *a, unsigned int m)
+{
+	u32 me = marker(a, m);
+	u32 block = block_after(a, me);
+
+	if (is_head(a, block))
+		return block;
+	detach(a, me);
+	link_before(a, me, a->nodes[block].next);
+	return block;
+}
+
+/* The queues */
+
+static enum queue queue_of(const struct as3fifo *a, u32 i)
+{
+	return a->nodes[i].state & IN_MAIN ? MAIN : SMALL;
+}
+
+static u32 freq(const struct as3fifo *a, u32 i)
+{
+	return a->nodes[i].state & FREQ_MAX;
+}
+
+/* When the block entered its queue, counted back from now, in units of the stamps. */
+static u32 age(const struct as3fifo *a, u32 i)
+{
+	u32 now = a->entered[queue_of(a, i)] >> a->stamp_shift;
+
+	return (now - (a->nodes[i].state >> STATE_BITS)) & STAMP_MASK;
+}
+
+static void set_state(struct as3fifo *a, u32 i, u32 stamp, u32 flags)
+{
+	a->nodes[i].state = stamp << STATE_BITS | flags;
+}
+
+/* A block that is in no list becomes the last of a queue. */
+static void enter(struct as3fifo *a, u32 i, enum queue q, u32 hits)
+{
+	set_state(a, i, ++a->entered[q] >> a->stamp_shift, hits | (q == MAIN ? IN_MAIN : 0));
+	link_before(a, i, marker(a, HEAD + q));
+	a->size[q]++;
+}
+
+static void leave(struct as3fifo *a, u32 i)
+{
+	detach(a, i);
+	a->size[queue_of(a, i)]--;
+}
+
+/* A block that was hit enough goes on, or round again. */
+static bool rescue(struct as3fifo *a, u32 i)
+{
+	enum queue q = queue_of(a, i);
+	u32 hits = freq(a, i);
+
+	if (!hits)
+		return false;
+	leave(a, i);
+	enter(a, i, MAIN, q == MAIN ? hits - 1 : 0);
+	return true;
+}
+
+/* Ghosts */
+
+static u32 hash_oblock(pc_oblock_t o)
+{
+	return hash_64(pc_from_oblock(o), 32);
+}
+
+static u32 *ghost_set(struct as3fifo *a, u32 hash)
+{
+	return a->ghosts + ((u64)hash * a->ghost_sets >> 32) * GHOST_WAYS;
+}
+
+/* never 0, so that a ghost is not either */
+static u32 ghost_tag(u32 hash)
+{
+	return (hash & (U32_MAX >> GHOST_TAG_SHIFT)) ?: 1;
+}
+
+static enum queue ghost_queue(u32 ghost)
+{
+	return ghost & GHOST_MAIN ? MAIN : SMALL;
+}
+
+/* A block that left main is a ghost for a quarter of the time: its age counts fourfold. */
+static u32 ghost_age(const struct as3fifo *a, u32 ghost)
+{
+	enum queue q = ghost_queue(ghost);
+	u32 now = a->demoted[q] >> a->tick_shift;
+
+	return ((now - ghost) & GHOST_TIME_MASK) << (q == MAIN ? 2 : 0);
+}
+
+static u32 *ghost_find(struct as3fifo *a, u32 hash)
+{
+	u32 *set = ghost_set(a, hash), tag = ghost_tag(hash);
+	unsigned int i;
+
+	for (i = 0; i < GHOST_WAYS; i++)
+		if (set[i] >> GHOST_TAG_SHIFT == tag &&
+		    ghost_age(a, set[i]) <= a->ghost_age_max)
+			return set + i;
+	return NULL;
+}
+
+/* The way for a new ghost: one that is empty, else the oldest, which may be none by now. */
+static u32 *ghost_room(struct as3fifo *a, u32 hash)
+{
+	u32 *set = ghost_set(a, hash), oldest = 0;
+	unsigned int i;
+
+	/* without branches: they would be mispredicted, and hold up what follows */
+	for (i = 0; i < GHOST_WAYS; i++) {
+		u32 age = set[i] ? ghost_age(a, set[i]) : 4 * GHOST_TIME_MASK;
+
+		oldest = max(oldest, age * GHOST_WAYS + i);
+	}
+	return set + oldest % GHOST_WAYS;
+}
+
+static void ghost_add(struct as3fifo *a, u32 hash, enum queue q)
+{
+	u32 now = ++a->demoted[q] >> a->tick_shift;
+
+	*ghost_room(a, hash) = ghost_tag(hash) << GHOST_TAG_SHIFT |
+		(q == MAIN ? GHOST_MAIN : 0) | (now & GHOST_TIME_MASK);
+}
+
+/* A miss that a longer queue would have spared moves the target. */
+static void adapt(struct as3fifo *a, u32 ghost)
+{
+	enum queue q = ghost_queue(ghost);
+	u32 age = ghost_age(a, ghost) >> (q == MAIN ? 2 : 0);
+
+	if (a->fixed_percent || age > max(a->nr_cblocks / 8, 1u) >> a->tick_shift)
+		return;
+	if (q == SMALL)
+		a->target = min(a->target + 1, a->target_max);
+	else
+		a->target = max(a->target - 1, a->target_min);
+}
+
+static size_t ghost_bytes(const struct as3fifo *a)
+{
+	return (size_t)a->ghost_sets * GHOST_WAYS * sizeof(*a->ghosts);
+}
+
+static size_t node_bytes(const struct as3fifo *a)
+{
+	return ((size_t)a->nr_cblocks + NR_MARKERS) * sizeof(*a->nodes);
+}
+
+/* Operations */
+
+static void as3fifo_destroy(struct pc_policy *p)
+{
+	struct as3fifo *a = to_as3fifo(p);
+
+	vfree(a->ghosts);
+	vfree(a->nodes);
+	kfree(a);
+}
+
+static void set_sizes(struct as3fifo *a, u32 nr)
+{
+	a->nr_cblocks = nr;
+	a->entered[SMALL] = nr;
+	a->entered[MAIN] = nr;
+	a->target = max(nr / 8, 1u);
+	a->target_min = max(nr / 64, 1u);
+	a->target_max = max(nr - nr / 16, 1u);
+	a->ghost_sets = DIV_ROUND_UP(nr, GHOST_WAYS / 2);
+	while (nr >> a->tick_shift > GHOST_TICKS)
+		a->tick_shift++;
+	a->ghost_age_max = nr >> a->tick_shift;
+	/* a block may stay for 16 times as many entries as there are blocks, at least */
+	while (nr >> a->stamp_shift > STAMP_MASK >> 4 && a->stamp_shift < STATE_BITS)
+		a->stamp_shift++;
+	a->correlated = nr / 32 >> a->stamp_shift;
+}
+
+static struct pc_policy *as3fifo_create(const struct pc_policy_type *type,
+					const struct pc_policy_params *params)
+{
+	struct as3fifo *a;
+	u32 i;
+
+	if (!params->nr_cblocks || params->nr_cblocks > MAX_CBLOCKS)
+		return NULL;
+
+	a = kzalloc(sizeof(*a), GFP_KERNEL);
+	if (!a)
+		return NULL;
+	a->policy.type = type;
+	set_sizes(a, params->nr_cblocks);
+	a->ghosts = vzalloc(ghost_bytes(a));
+	a->nodes = vzalloc(node_bytes(a));
+	if (!a->ghosts || !a->nodes) {
+		as3fifo_destroy(&a->policy);
+		return NULL;
+	}
+
+	for (i = 0; i < a->nr_cblocks + NR_MARKERS; i++)
+		a->nodes[i].next = NONE;
+	for (i = marker(a, HEAD); i <= marker(a, OFFERS); i++) {
+		a->nodes[i].prev = i;
+		a->nodes[i].next = i;
+	}
+	put_marker(a, LOAD, marker(a, HEAD + MAIN));
+	return &a->policy;
+}
+
+/*
+ * Those without a hint go to main, before all that were used since, in the order of the
+ * calls: they earned their place under another policy. A hint gives queue, age and hits.
+ */
+static void as3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dirty,
+			 bool has_hint, u32 hint)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	u32 i = pc_from_cblock(c), stamp;
+	enum queue q = !has_hint || hint & HINT_MAIN ? MAIN : SMALL;
+
+	if (is_linked(a, i))
+		return;
+	a->held++;
+	a->size[q]++;
+	a->nodes[i].hash = hash_oblock(o);
+
+	if (has_hint) {
+		a->has_hints = true;
+		set_state(a, i, hint >> HINT_AGE_SHIFT & STAMP_MASK,
+			  (hint & FREQ_MAX) | (q == MAIN ? IN_MAIN : 0));
+		link_before(a, i, marker(a, HEAD + q));
+		return;
+	}
+	if (a->loaded < a->nr_cblocks)
+		a->loaded++;
+	stamp = a->loaded >> a->stamp_shift;
+	set_state(a, i, stamp, IN_MAIN);
+	link_before(a, i, marker(a, LOAD));
+}
+
+/*
+ * Distributes the blocks of a chain by one byte of the stamp, and collects them again: a
+ * pass of a radix sort, which keeps the order of equals. The chain is singly linked from
+ * first, and ends with the head of a queue.
+ */
+static u32 sort_pass(struct as3fifo *a, u32 first, u32 head, unsigned int shift)
+{
+	u32 i, next, *tail = &first;
+	unsigned int b;
+
+	for (b = 0; b < ARRAY_SIZE(a->bucket); b++)
+		a->bucket[b].first = NONE;
+
+	for (i = first; i != head; i = next) {
+		b = a->nodes[i].state >> shift & 0xff;
+		next = a->nodes[i].next;
+		if (a->bucket[b].first == NONE)
+			a->bucket[b].first = i;
+		else
+			a->nodes[a->bucket[b].last].next = i;
+		a->bucket[b].last = i;
+	}
+
+	for (b = 0; b < ARRAY_SIZE(a->bucket); b++) {
+		if (a->bucket[b].first == NONE)
+			continue;
+		*tail = a->bucket[b].first;
+		tail = &a->nodes[a->bucket[b].last].next;
+	}
+	*tail = head;
+	return first;
+}
+
+/* Sorts what follows a node by the stamps, and gives new ones. */
+static void sort_after(struct as3fifo *a, u32 start, enum queue q)
+{
+	u32 head = marker(a, HEAD + q), first = a->nodes[start].next;
+	u32 i, prev = start;
+	unsigned int shift;
+
+	for (shift = STATE_BITS; shift < 32; shift += 8)
+		first = sort_pass(a, first, head, shift);
+
+	a->nodes[start].next = first;
+	for (i = first; i != head; prev = i, i = a->nodes[i].next) {
+		u32 flags = a->nodes[i].state & (IN_MAIN | FREQ_MAX);
+
+		a->nodes[i].prev = prev;
+		set_state(a, i, ++a->entered[q] >> a->stamp_shift, flags);
+	}
+	a->nodes[head].prev = prev;
+}
+
+static void as3fifo_loaded(struct pc_policy *p)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	unsigned int m;
+
+	if (!a->has_hints)
+		return;
+	/* only blocks may follow the load point */
+	for (m = LOAD + 1; m < NR_MARKERS; m++)
+		detach_marker(a, m);
+	sort_after(a, marker(a, HEAD + SMALL), SMALL);
+	sort_after(a, marker(a, LOAD), MAIN);
+	/* what the target had come to shows in the size */
+	if (!a->fixed_percent)
+		a->target = clamp(a->size[SMALL], a->target_min, a->target_max);
+}
+
+static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	u32 i = pc_from_cblock(c);
+
+	if (!is_linked(a, i) || freq(a, i) == FREQ_MAX)
+		return;
+	if (queue_of(a, i) == MAIN || age(a, i) >= a->correlated)
+		a->nodes[i].state++;
+}
+
+/* A ghost is proof of reuse only if somebody asked for it. */
+static enum pc_verdict as3fifo_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
+				    unsigned int flags)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	u32 *ghost;
+
+	if (flags & PC_MISS_PREFETCH)
+		return PC_ADMIT;
+	ghost = ghost_find(a, hash_oblock(o));
+	if (ghost)
+		*ghost |= GHOST_ASKED;
+	return PC_ADMIT;
+}
+
+static void as3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	u32 i = pc_from_cblock(c), hash = hash_oblock(o), *ghost;
+	enum queue q = SMALL;
+
+	if (is_linked(a, i))
+		return;
+	ghost = ghost_find(a, hash);
+	if (ghost && *ghost & GHOST_ASKED) {
+		adapt(a, *ghost);
+		q = MAIN;
+	}
+	if (ghost)
+		*ghost = 0;
+	a->held++;
+	a->nodes[i].hash = hash;
+	enter(a, i, q, 0);
+}
+
+static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	u32 i = pc_from_cblock(c);
+	enum queue q;
+
+	if (!is_linked(a, i))
+		return;
+	q = queue_of(a, i);
+	leave(a, i);
+	a->held--;
+	a->removed++;
+	if (a->refused)
+		a->refused--;
+	/* what was not offered did not leave for want of room */
+	if (!(a->nodes[i].state & OFFERED))
+		return;
+	if (a->gone[q])
+		a->gone[q]--;
+	ghost_add(a, a->nodes[i].hash, q);
+}
+
+/* The queue that is too long, as if all that is offered were gone; or NONE: both empty. */
+static u32 next_in_queue(struct as3fifo *a)
+{
+	u32 small = block_after(a, marker(a, HEAD + SMALL));
+	u32 main = block_after(a, marker(a, HEAD + MAIN));
+
+	if (is_head(a, main))
+		return is_head(a, small) ? NONE : small;
+	if (is_head(a, small) || a->size[SMALL] - a->gone[SMALL] < a->target)
+		return main;
+	return small;
+}
+
+/* A block that was refused in another round, else one from a queue. */
+static u32 next_candidate(struct as3fifo *a)
+{
+	u32 i = block_after(a, marker(a, VICTIM));
+
+	return is_head(a, i) ? next_in_queue(a) : i;
+}
+
+/* Moves the candidate behind those that were offered in this round. */
+static void offer(struct as3fifo *a, u32 i)
+{
+	detach(a, i);
+	link_before(a, i, marker(a, VICTIM));
+	a->nodes[i].state |= OFFERED;
+	a->gone[queue_of(a, i)]++;
+	a->offered++;
+	a->refused++;
+}
+
+/*
+ * After a removal those refused come first again, but only once there was one for every
+ * 16 of them: dirty blocks must not be offered anew for each block that is demoted
+ * behind them. A round ends with as many offers as there are blocks.
+ */
+static void begin_round(struct as3fifo *a)
+{
+	if (is_linked(a, marker(a, VICTIM)) &&
+	    (!a->removed || a->removed < a->refused / 16))
+		return;
+	put_marker(a, VICTIM, marker(a, OFFERS));
+	memset(a->gone, 0, sizeof(a->gone));
+	a->offered = 0;
+	a->refused = 0;
+	a->removed = 0;
+}
+
+static unsigned int as3fifo_victims(struct pc_policy *p, unsigned int n, pc_cblock_t *out)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	unsigned int got = 0, steps = 0;
+
+	begin_round(a);
+	while (got < n) {
+		u32 i = NONE;
+
+		if (a->offered < a->held)
+			i = next_candidate(a);
+		if (i == NONE) {
+			detach_marker(a, VICTIM);
+			break;
+		}
+		if (steps++ < STEPS_MAX && rescue(a, i))
+			continue;
+		offer(a, i);
+		out[got++] = pc_cblock(i);
+		steps = 0;
+	}
+	return got;
+}
+
+static u32 as3fifo_hint(struct pc_policy *p, pc_cblock_t c)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	u32 i = pc_from_cblock(c);
+
+	if (!is_linked(a, i))
+		return 0;
+	return (queue_of(a, i) == MAIN ? HINT_MAIN : 0) |
+		(STAMP_MASK - age(a, i)) << HINT_AGE_SHIFT | freq(a, i);
+}
+
+/* A walk that has come to the end of a list goes on in the next: offers, small, main. */
+static u32 walk_on(struct as3fifo *a, unsigned int m)
+{
+	u32 i = advance_marker(a, m);
+
+	while (is_head(a, i)) {
+		if (i == marker(a, HEAD + MAIN))
+			return NONE;
+		put_marker(a, m, marker(a, i == marker(a, OFFERS) ? HEAD + SMALL : HEAD + MAIN));
+		i = advance_marker(a, m);
+	}
+	return i;
+}
+
+/*
+ * A walk in progress owns one of a few markers; the cursor says which one, and
+ * that it is still this walk's. A walk too many ends the oldest.
+ */
+static unsigned int as3fifo_walk(struct pc_policy *p, u64 *cursor, unsigned int n,
+				 pc_cblock_t *out)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	unsigned int slot, got = 0;
+
+	if (!*cursor) {
+		if (!++a->last_walk_id)
+			a->last_walk_id = 1;
+		slot = a->last_walk_id % NR_WALKS;
+		a->walk_id[slot] = a->last_walk_id;
+		put_marker(a, WALK + slot, marker(a, OFFERS));
+		*cursor = a->last_walk_id;
+	} else {
+		slot = (u32)*cursor % NR_WALKS;
+		if (a->walk_id[slot] != *cursor || !is_linked(a, marker(a, WALK + slot)))
+			return 0;
+	}
+
+	while (got < n) {
+		u32 block = walk_on(a, WALK + slot);
+
+		if (block == NONE)
+			break;
+		out[got++] = pc_cblock(block);
+	}
+	if (!got)
+		detach_marker(a, WALK + slot);
+	return got;
+}
+
+static int as3fifo_set(struct pc_policy *p, const char *key, const char *value, const char **why)
+{
+	struct as3fifo *a = to_as3fifo(p);
+	unsigned int n;
+
+	if (strcmp(key, "small_percent") != 0)
+		return -EINVAL;
+	if (kstrtouint(value, 10, &n) || n > 90) {
+		*why = "0 (the small queue adapts) or a percentage of the cache from 1 to 90";
+		return -ERANGE;
+	}
+	a->fixed_percent = n;
+	if (n)
+		a->target = max((u32)((u64)a->nr_cblocks * n / 100), 1u);
+	else
+		a->target = clamp(a->target, a->target_min, a->target_max);
+	return 0;
+}
+
+static unsigned int as3fifo_emit(struct pc_policy *p, char *buf, size_t len)
+{
+	snprintf(buf, len, "small_percent %u", to_as3fifo(p)->fixed_percent);
+	return 2;
+}
+
+static size_t as3fifo_memory(struct pc_policy *p)
+{
+	struct as3fifo *a = to_as3fifo(p);
+
+	return sizeof(*a) + ghost_bytes(a) + node_bytes(a);
+}
+
+static struct pc_policy_type as3fifo_type = {
+	.create = as3fifo_create,
+	.destroy = as3fifo_destroy,
+	.load = as3fifo_load,
+	.loaded = as3fifo_loaded,
+	.hit = as3fifo_hit,
+	.miss = as3fifo_miss,
+	.inserted = as3fifo_inserted,
+	.removed = as3fifo_removed,
+	.victims = as3fifo_victims,
+	.hint = as3fifo_hint,
+	.walk = as3fifo_walk,
+	.set = as3fifo_set,
+	.emit = as3fifo_emit,
+	.memory = as3fifo_memory,
+	.name = "as3fifo",
+	.api = PC_POLICY_API,
+	.version = 1,
+	.owner = THIS_MODULE,
+};
+
+PC_POLICY_MODULE(as3fifo_type, "device-mapper polycache: policy as3fifo");
