@@ -240,6 +240,11 @@ const struct pc_auto_entry *pc_auto_log(const struct pc_auto *a, unsigned int n)
 	return &a->log[(a->nr_exchanges - 1 - n) % PC_AUTO_LOG];
 }
 
+u64 pc_auto_exchanges(const struct pc_auto *a)
+{
+	return a->nr_exchanges;
+}
+
 void pc_auto_set_margin(struct pc_auto *a, unsigned int margin)
 {
 	a->margin = margin;

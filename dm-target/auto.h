@@ -52,6 +52,8 @@ unsigned int pc_auto_hits(const struct pc_auto *a, unsigned int index);
 /* The exchanges done, latest first: n from 0 on; NULL: no more. */
 const struct pc_auto_entry *pc_auto_log(const struct pc_auto *a, unsigned int n);
 
+u64 pc_auto_exchanges(const struct pc_auto *a);
+
 /* What a policy must be better by, in 1/1000 of the accesses: 1 to 1000. */
 void pc_auto_set_margin(struct pc_auto *a, unsigned int margin);
 unsigned int pc_auto_margin(const struct pc_auto *a);

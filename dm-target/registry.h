@@ -10,11 +10,6 @@
 
 #include "policy.h"
 
-/* what the policy name "default" stands for */
-#define PC_POLICY_DEFAULT "lru"
-/* the name that stands for several policies, of which one is at work (auto.h) */
-#define PC_POLICY_AUTO "auto"
-
 /*
  * The type of that name, with a reference on its module; may_load: request the module
  * dm-polycache-NAME if there is none. ERR_PTR(-ENOENT): none.

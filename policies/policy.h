@@ -28,6 +28,11 @@
 /* longest text that emit() may produce, in bytes, ending zero included */
 #define PC_POLICY_EMIT_SIZE 512
 
+/* what the policy name "default" stands for */
+#define PC_POLICY_DEFAULT "as3fifo"
+/* the name that stands for several policies, of which one is at work (auto.h) */
+#define PC_POLICY_AUTO "auto"
+
 enum pc_dir {
 	PC_READ,
 	PC_WRITE,

@@ -16,6 +16,7 @@
 
 #include "polycache.h"
 #include "polycache-sim.h"
+#include "sim-auto.h"
 
 #define DEFAULT_SIZES "1%,2%,5%,10%,20%,40%"
 #define MAX_BLOCK_SECTORS 2097152u
@@ -171,6 +172,7 @@ static bool fail_policy(const char *name)
 	while ((t = pc_policy_next(t)))
 		snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
 			 *known ? ", " : "", t->name);
+	snprintf(known + strlen(known), sizeof(known) - strlen(known), ", %s", pc_sim_auto.name);
 	pc_fail_usage("unknown policy '%s': must be one of %s", name, known);
 	return false;
 }
@@ -194,7 +196,8 @@ static bool add_policy(struct pc_sim_report *r, const char *word)
 	tunables = strchr(p->tunables, ':');
 	if (tunables)
 		*tunables++ = 0;
-	p->type = pc_policy_find(p->tunables);
+	p->type = strcmp(p->tunables, pc_sim_auto.name) ? pc_policy_find(p->tunables) :
+							  &pc_sim_auto;
 	if (!p->type)
 		return fail_policy(p->tunables);
 	memmove(p->tunables, tunables ? : "", tunables ? strlen(tunables) + 1 : 1);
@@ -212,6 +215,8 @@ static bool take_policies(struct pc_sim_report *r, const char *given)
 	while (!given && good && (t = pc_policy_next(t)))
 		if (!(t->flags & PC_POLICY_CLEANER))
 			good = add_policy(r, t->name);
+	if (!given && good)
+		good = add_policy(r, pc_sim_auto.name);
 	free(list);
 	return good;
 }

@@ -19,7 +19,7 @@ SECONDS ?= 10
 CLANG ?= clang
 
 # Libraries of userspace/ (not the programs)
-PC_USER_LIBS := kshim/kshim policies metaio-file polycache-state \
+PC_USER_LIBS := kshim/kshim policies sim-auto metaio-file polycache-state \
 	trace trace-formats trace-columns trace-words trace-input sim
 
 WARN := -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers \
