@@ -55,7 +55,7 @@ unit: ## unit tests under address and undefined-behaviour sanitizers
 	@$(setup) unit
 	@$(userspace) unit $(if $(T),T='$(T)') $(if $(SEED),SEED='$(SEED)')
 
-fuzz: ## fuzz table lines, messages and metadata
+fuzz: ## fuzz table lines, messages, metadata and traces
 	@$(setup) unit
 	@$(userspace) fuzz $(if $(T),T='$(T)') SECONDS=$(SECONDS)
 

@@ -4,7 +4,11 @@
  * compressed. If not, it is read with read() straight into the buffer that lines are
  * given out of; else libarchive stands between, and is given the bytes that were read
  * already, so that a pipe can be compressed, too.
+ *
+ * libarchive is loaded when the first compressed file is met: it brings 40 MB of other
+ * libraries with it, which the rest of the polycache command starts without.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,6 +38,56 @@ static const struct {
 	{ "\x04\x22\x4d\x18", 4 },		/* lz4 */
 };
 
+#define LIBARCHIVE "libarchive.so.13"
+
+/* What is used of it, with the types of its own header. */
+static struct {
+	bool loaded;
+	__typeof__(archive_read_new) *create;
+	__typeof__(archive_read_free) *free;
+	__typeof__(archive_read_support_filter_all) *filter_all;
+	__typeof__(archive_read_support_format_raw) *format_raw;
+	__typeof__(archive_read_open) *open;
+	__typeof__(archive_read_next_header) *next_header;
+	__typeof__(archive_read_data) *data;
+	__typeof__(archive_error_string) *error_string;
+	__typeof__(archive_set_error) *set_error;
+} lib;
+
+static const struct {
+	const char *name;
+	void **to;
+} functions[] = {
+	{ "archive_read_new", (void **)&lib.create },
+	{ "archive_read_free", (void **)&lib.free },
+	{ "archive_read_support_filter_all", (void **)&lib.filter_all },
+	{ "archive_read_support_format_raw", (void **)&lib.format_raw },
+	{ "archive_read_open", (void **)&lib.open },
+	{ "archive_read_next_header", (void **)&lib.next_header },
+	{ "archive_read_data", (void **)&lib.data },
+	{ "archive_error_string", (void **)&lib.error_string },
+	{ "archive_set_error", (void **)&lib.set_error },
+};
+
+static bool load_library(struct pc_input *in)
+{
+	void *handle;
+
+	if (lib.loaded)
+		return true;
+	handle = dlopen(LIBARCHIVE, RTLD_NOW);
+	lib.loaded = handle;
+	for (size_t i = 0; lib.loaded && i < ARRAY_SIZE(functions); i++) {
+		*functions[i].to = dlsym(handle, functions[i].name);
+		lib.loaded = *functions[i].to;
+	}
+	if (!lib.loaded)
+		snprintf(in->error, sizeof(in->error),
+			 "is compressed, and %s cannot be loaded: install the package libarchive13, or give it decompressed, as in 'xzcat FILE | polycache sim -'",
+			 LIBARCHIVE);
+	return lib.loaded;
+}
+
 static ssize_t read_file(struct pc_input *in, char *to, size_t size)
 {
 	ssize_t n;
@@ -57,14 +111,14 @@ static la_ssize_t give_raw(struct archive *a, void *context, const void **out)
 	if (!n)
 		n = read_file(in, in->raw, BUF_SIZE);
 	if (n < 0)
-		archive_set_error(a, errno, "%s", in->error);
+		lib.set_error(a, errno, "%s", in->error);
 	*out = in->raw;
 	return n;
 }
 
 static bool fail_archive(struct pc_input *in)
 {
-	const char *why = archive_error_string(in->archive);
+	const char *why = lib.error_string(in->archive);
 
 	snprintf(in->error, sizeof(in->error), "cannot be decompressed: %s",
 		 why ? why : "the data is damaged or of an unknown kind");
@@ -76,20 +130,22 @@ static bool open_archive(struct pc_input *in)
 {
 	struct archive_entry *entry;
 
+	if (!load_library(in))
+		return false;
 	in->raw = in->buf;
 	in->raw_len = in->len;
 	in->len = 0;
 	in->buf = malloc(BUF_SIZE + 1);
-	in->archive = archive_read_new();
+	in->archive = lib.create();
 	if (!in->buf || !in->archive) {
 		snprintf(in->error, sizeof(in->error), "out of memory");
 		return false;
 	}
 	/* a filter that is a program of its own makes a warning of it, which is none here */
-	archive_read_support_filter_all(in->archive);
-	archive_read_support_format_raw(in->archive);
-	if (archive_read_open(in->archive, in, NULL, give_raw, NULL) != ARCHIVE_OK ||
-	    archive_read_next_header(in->archive, &entry) != ARCHIVE_OK)
+	lib.filter_all(in->archive);
+	lib.format_raw(in->archive);
+	if (lib.open(in->archive, in, NULL, give_raw, NULL) != ARCHIVE_OK ||
+	    lib.next_header(in->archive, &entry) != ARCHIVE_OK)
 		return fail_archive(in);
 	return true;
 }
@@ -100,7 +156,7 @@ static ssize_t read_some(struct pc_input *in, char *to, size_t size)
 
 	if (!in->archive)
 		return read_file(in, to, size);
-	n = archive_read_data(in->archive, to, size);
+	n = lib.data(in->archive, to, size);
 	if (n < 0)
 		fail_archive(in);
 	return n;
@@ -160,7 +216,7 @@ bool pc_input_open(struct pc_input *in, const char *path)
 void pc_input_close(struct pc_input *in)
 {
 	if (in->archive)
-		archive_read_free(in->archive);
+		lib.free(in->archive);
 	if (in->close_fd && in->fd >= 0)
 		close(in->fd);
 	free(in->raw);

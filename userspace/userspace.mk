@@ -46,9 +46,9 @@ fuzz_programs := $(fuzz_sources:tests/fuzz/%.c=$(BUILD)/%)
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo "  $(1) $(2)")
 
-# what the libraries of userspace/ need, and the command besides
-libs := -larchive
-command_libs := -ldevmapper -ljson-c $(libs)
+command_libs := -ldevmapper -ljson-c
+# libarchive: test-trace makes compressed files; the command loads it when it needs it
+unit_libs := -lcmocka -Wl,--as-needed -larchive
 
 .PHONY: tools unit fuzz clean unit-programs
 .DELETE_ON_ERROR:
@@ -92,7 +92,7 @@ $(BUILD)/fuzz/%.o: %.c
 
 $(unit_programs): $(BUILD)/test-%: $(BUILD)/san/tests/unit/test-%.o $(san_objects)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ -lcmocka $(libs)
+	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(unit_libs)
 
 # the command, and for test-command the same under sanitizers
 $(BUILD)/polycache: $(sources:%.c=$(BUILD)/tool/%.o) $(command_sources:%.c=$(BUILD)/tool/%.o)
@@ -105,6 +105,6 @@ $(BUILD)/polycache-san: $(sources:%.c=$(BUILD)/san/%.o) $(command_sources:%.c=$(
 
 $(fuzz_programs): $(BUILD)/fuzz-%: $(BUILD)/fuzz/tests/fuzz/fuzz-%.o $(fuzz_objects)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^ $(libs)
+	$(Q)$(CLANG) $(FUZZSAN) $(LDFLAGS) -o $@ $^
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
