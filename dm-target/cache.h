@@ -232,7 +232,7 @@ struct pc_bio {
 	u8 parity;
 	u8 first, last;		/* counted sub-blocks of an origin write */
 	bool counted : 1;	/* hit or miss was counted */
-	bool seen : 1;		/* stream and policy have seen it */
+	bool seen : 1;		/* the policy was asked whether it admits the block */
 	bool sequential : 1;
 	bool idle_class : 1;
 	bool origin_counted : 1;

@@ -171,10 +171,14 @@ static int read_miss(struct pc_lookup *l, struct pc_block *blk, bool may_populat
 	struct pc_bio *pb = l->pb;
 	u64 base = pc_blocks_sector(&pc->blocks, l->oblock);
 	u64 start = pb->iter.bi_sector, win_start, win_end;
+	bool filling = false, pass = false;
 	struct pc_fill_part part;
-	bool filling = false;
 
 	if (may_populate && may_fill(l)) {
+		/* to the policy it is a hit: the block is there, if not all of it */
+		if (blk)
+			pass = pc_host_hit(pc->policy, pc_blocks_index(&pc->blocks, blk),
+					   l->oblock, PC_READ);
 		if (!blk && !pb->seen) {
 			pb->seen = true;
 			if (pc_host_miss(pc->policy, l->oblock, PC_READ, 0) == PC_ADMIT)
@@ -188,6 +192,8 @@ static int read_miss(struct pc_lookup *l, struct pc_block *blk, bool may_populat
 	}
 	pc_lookup_count(l, false, !filling);
 	spin_unlock_irqrestore(l->lock, l->flags);
+	if (pass)
+		pc_host_pass_hits(pc->policy);
 	if (filling) {
 		u32 sectors = (part.last - part.first + 1) << pc->blocks.sub_shift;
 		/* larger than a piece: in the background, the reader goes on alone */

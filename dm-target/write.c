@@ -249,7 +249,9 @@ static int write_cache(struct pc_lookup *l, struct pc_block *blk, struct pc_pend
 	blk->dirty |= pb->mask & ~pb->populate;
 	pb->kind = PC_BIO_CACHE_WRITE;
 	pc_update_dirty(pc, blk);
-	pass = pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
+	/* one that was a miss to the policy, and admitted, is no hit as well */
+	pass = !pb->seen &&
+	       pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
 	spin_unlock_irqrestore(l->lock, l->flags);
 	if (pass)
 		pc_host_pass_hits(pc->policy);
@@ -425,7 +427,9 @@ static int write_both(struct pc_lookup *l, struct pc_block *blk, struct pc_pendi
 	write_starts(l, blk, p, w);
 	p->busy |= pb->mask;
 	pb->kind = PC_BIO_NONE;
-	pass = pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
+	/* one that was a miss to the policy, and admitted, is no hit as well */
+	pass = !pb->seen &&
+	       pc_host_hit(pc->policy, pc_cblock(pb->cblock), l->oblock, PC_WRITE);
 	spin_unlock_irqrestore(l->lock, l->flags);
 	if (pass)
 		pc_host_pass_hits(pc->policy);

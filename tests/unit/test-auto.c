@@ -35,16 +35,18 @@ static struct pc_auto *make(u32 nr_cblocks)
 	return pc_auto_create(&params, types, 2);
 }
 
-/* Three loops over half as much again as the cache has: useless to lru. */
-static u64 loop(u64 i)
+/* One of three accesses goes to a hot part, the others come once: too much for lru. */
+static u64 scan(u64 i)
 {
-	return i % (NR + NR / 2);
+	u64 hash = (i + 1) * 0x9e3779b97f4a7c15ULL;
+
+	return i % 3 ? NR_OBLOCKS / 2 + i % (NR_OBLOCKS / 2) : (hash >> 40) % (NR / 10 * 6);
 }
 
-/* A new block, then one that is half the cache's age: the small queue forgets it. */
+/* A new block, then one of which nearly half the cache is younger: too old for a small queue. */
 static u64 drift(u64 i)
 {
-	return (i & 1 ? i / 2 : i / 2 + NR / 2) % NR_OBLOCKS;
+	return (i & 1 ? i / 2 : i / 2 + NR / 20 * 9) % NR_OBLOCKS;
 }
 
 /* Accesses until the other policy is chosen, and exchanged for; fails after max. */
@@ -72,7 +74,7 @@ static void test_auto_follows_phases(void **state)
 
 	pc_auto_working(a, LRU);
 	for (int round = 0; round < 3; round++) {
-		until_chosen(a, loop, S3FIFO, 32 * NR);
+		until_chosen(a, scan, S3FIFO, 32 * NR);
 		assert_int_equal(pc_auto_index(a), S3FIFO);
 		until_chosen(a, drift, LRU, 32 * NR);
 	}
@@ -95,10 +97,10 @@ static void test_auto_margin(void **state)
 	pc_auto_working(a, LRU);
 	pc_auto_set_margin(a, 1000);
 	for (u64 i = 0; i < 32 * NR; i++) {
-		pc_auto_access(a, pc_oblock(loop(i)), PC_READ);
+		pc_auto_access(a, pc_oblock(scan(i)), PC_READ);
 		assert_int_equal(pc_auto_choice(a), -1);
 	}
-	assert_true(pc_auto_hits(a, S3FIFO) > pc_auto_hits(a, LRU) + 100);
+	assert_true(pc_auto_hits(a, S3FIFO) > pc_auto_hits(a, LRU) + 50);
 	pc_auto_destroy(a);
 }
 
@@ -176,7 +178,7 @@ static unsigned int run_phase(struct pc_sim *sim, u64 (*next)(u64), u64 n)
 /* In each phase as good as the best of all policies, but for two in a hundred. */
 static void test_auto_follows_the_best(void **state)
 {
-	u64 (*const phases[])(u64) = { loop, drift, loop, drift };
+	u64 (*const phases[])(u64) = { scan, drift, scan, drift };
 	unsigned int best[ARRAY_SIZE(phases)] = {}, of_auto[ARRAY_SIZE(phases)];
 	const struct pc_policy_type *type = NULL;
 	struct pc_policy_type *t = NULL;
