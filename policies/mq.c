@@ -25,6 +25,7 @@
  * The hint is references, queue and rank: order survives a restart to within 1/16384 of
  * the cache, beyond 48 times its blocks not at all. Context and locking: policy.h.
  */
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -64,7 +65,7 @@
 #define EXPIRE_EVERY 8u	/* accesses */
 #define EXPIRE_MAX 8u	/* blocks of a queue at a time */
 
-#define GHOST_WAYS 16u
+#define GHOST_WAYS 8u
 #define GHOST_REFS_BITS 8
 
 struct node {
@@ -174,7 +175,7 @@ static u32 idle_time(const struct mq *mq, u32 i)
 {
 	u32 up = queue_for(mq, refs_of(mq, i)), q = queue_of(mq, i);
 
-	return age_of(mq, i) + (up > q ? (up - q) * mq->lifetime : 0);
+	return age_of(mq, i) + (max(up, q) - q) * mq->lifetime;
 }
 
 /* Queues: from the cold end, head.next, to the hot end, head.prev */
@@ -194,14 +195,20 @@ static u32 coldest(const struct mq *mq, u32 q)
 	return mq->nodes[head(mq, q)].next;
 }
 
-/* Places that stood at from go on at to. */
+/*
+ * Places that stood at from go on at to. Hardly ever one does; a conditional move here
+ * would make each access wait for the memory of the one before.
+ */
 static void shift_places(struct mq *mq, u32 from, u32 to)
 {
 	unsigned int k;
 
-	for (k = 0; k < NR_PLACES; k++)
-		if (mq->place[k] == from)
+	for (k = 0; k < NR_PLACES; k++) {
+		if (unlikely(mq->place[k] == from)) {
 			mq->place[k] = to;
+			barrier();
+		}
+	}
 }
 
 /* The caller sets the state, which says what queue next is in. */
@@ -317,20 +324,18 @@ static u32 cache_units(const struct mq *mq)
 
 /*
  * A block that had been used again before is used again. Up by 7 steps for a distance
- * above the lifetime, down by one for another: it settles where 7/8 are below.
+ * above the lifetime, down by one for another: it settles where 7/8 are below. By
+ * arithmetic, since a branch that nobody can foretell costs more than all of it.
  */
-static void learn_distance(struct mq *mq, u32 i)
+static void learn_distance(struct mq *mq, u32 i, u32 refs)
 {
 	u32 least = cache_units(mq) << FINE_SHIFT;
-	u32 step = max(mq->fine_lifetime >> 12, 1u);
+	u32 step = max(mq->fine_lifetime >> 12, 1u) * (refs > 1);
+	u32 fine = mq->fine_lifetime - step + step * 8 * (idle_time(mq, i) > mq->lifetime);
 
 	if (mq->tunables[LIFETIME])
 		return;
-	if (idle_time(mq, i) > mq->lifetime)
-		mq->fine_lifetime += 7 * step;
-	else
-		mq->fine_lifetime -= step;
-	mq->fine_lifetime = clamp(mq->fine_lifetime, least, least * MAX_LIFETIME);
+	mq->fine_lifetime = clamp(fine, least, least * MAX_LIFETIME);
 	mq->lifetime = mq->fine_lifetime >> FINE_SHIFT;
 }
 
@@ -348,13 +353,13 @@ static u32 *ghost_set(const struct mq *mq, u32 hash)
 
 static unsigned int ghost_find(const u32 *set, u32 hash)
 {
-	unsigned int k;
+	unsigned int k, found = GHOST_WAYS;
 
-	/* no entry is 0 but an empty one, for none has no references */
+	/* no entry is 0 but an empty one, for none has no references; no early end, no guess */
 	for (k = 0; k < GHOST_WAYS; k++)
-		if (set[k] && (set[k] ^ hash << GHOST_REFS_BITS) <= MAX_REFS)
-			break;
-	return k;
+		if (((set[k] ^ hash << GHOST_REFS_BITS) <= MAX_REFS) & !!set[k])
+			found = k;
+	return found;
 }
 
 /* Returns the references, 0: not known. */
@@ -549,12 +554,10 @@ static void mq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_di
 	if (!is_held(mq, i))
 		return;
 	refs = refs_of(mq, i);
-	if (refs > 1)
-		learn_distance(mq, i);
-	if (refs < MAX_REFS)
-		refs++;
+	learn_distance(mq, i, refs);
+	refs += refs < MAX_REFS;
 	q = queue_for(mq, refs);
-	if (q == queue_of(mq, i) && mq->nodes[i].next == head(mq, q)) {
+	if (unlikely(is_head(mq, mq->nodes[i].next)) && q == queue_of(mq, i)) {
 		set_state(mq, i, q, refs, 0);
 	} else {
 		detach(mq, i);
