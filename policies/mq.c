@@ -5,32 +5,30 @@
  *
  * LRU queues, 8 unless told otherwise; a block is in queue log2(references). What was
  * not used for `lifetime` falls to the next lower queue. Victims are the coldest of the
- * lowest queue; ghosts remember the references of about twice the cache's blocks (the
- * paper has four times; 8 bytes a block do not hold more), and 16 bytes a block are its
- * node. Where we differ from the paper:
+ * lowest queue. 16 bytes a block; ghosts remember the references of about twice the
+ * cache's blocks (the paper has four times; in 8 bytes a block there is no room for more).
+ * Where we differ from the paper:
  *
  * - Time passes with hits and with misses of ghosts, not with blocks never seen: a scan,
  *   however long, makes no block old.
  * - A miss of a ghost in a full cache makes a block of the upper queues the next victim,
  *   the longest idle (in queue q, idle for t, it counts t / (q + 4)); so does any miss
- *   while these hold over 7/8 of the cache. Else new blocks would push each other out for
- *   many lifetimes.
+ *   while these hold over 7/8 of the cache. Else new blocks would push each other out.
  * - lifetime 0 adapts it: 7/8 of the distances between uses of a block that was used
- *   before are below it. From 1 to 16 times the blocks of the cache.
+ *   before are below it (the paper looks for their peak). 1 to 16 times the cache's blocks.
  *
  * Keys of dm-cache's mq: read_promote_adjustment and write_promote_adjustment are the
  * misses that a read or write needs to be admitted (0 and 1: the first; at most 255
- * count). sequential_threshold, random_threshold and discard_promote_adjustment are
- * kept and have no effect, as the key "inert" says: streams and discards are the core's.
+ * count). The three that the key "inert" names are kept and have no effect: streams and
+ * discards are the core's.
  *
  * The hint is references, queue and rank: order survives a restart to within 1/16384 of
  * the cache, beyond 48 times its blocks not at all. Context and locking: policy.h.
  */
-#include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
-#include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -63,11 +61,11 @@
 #define UNITS_PER_CACHE_BITS (STAMP_BITS - 6)
 /* in blocks of the cache; half the range of stamps */
 #define MAX_LIFETIME 16u
-/* accesses between two looks for expired blocks, and blocks that one look may move */
-#define EXPIRE_EVERY 8u
-#define EXPIRE_MAX 8u
+#define FINE_SHIFT 8
+#define EXPIRE_EVERY 8u	/* accesses */
+#define EXPIRE_MAX 8u	/* blocks of a queue at a time */
 
-#define GHOST_WAYS 16u
+#define GHOST_WAYS 8u
 #define GHOST_REFS_BITS 8
 
 struct node {
@@ -108,13 +106,12 @@ struct mq {
 	u32 unit_shift;		/* log2 of the accesses in a unit of stamps */
 	u32 lifetime;		/* in units */
 	u32 refreshed;		/* cblock that refresh() has come to */
-	u32 distances[STAMP_BITS + 4];	/* by log2 of units */
-	u32 nr_distances;
+	u32 fine_lifetime;	/* in fractions of a unit */
 
 	u32 place[NR_PLACES];	/* the node that comes next; a head: none in its queue */
-	u32 walk_id[NR_WALKS];	/* which walk owns the place; 0: none */
-	u32 last_walk_id;
-	u32 walk_patience;	/* insertions for which a walk in progress must not be upset */
+	u64 walk_id[NR_WALKS];	/* which walk owns the place; 0: none */
+	u64 last_walk_id;
+	u32 walk_patience;	/* insertions for which a walk is left in peace */
 
 	/* the victims' round */
 	bool in_round;
@@ -126,10 +123,7 @@ struct mq {
 	u32 ghost_sets;
 	u32 *ghosts;		/* fingerprint << 8 | references, newest first in its set */
 
-	struct {
-		u32 first;
-		u32 last;
-	} bucket[256];		/* scratch of loaded() */
+	u32 first[256], last[256];	/* scratch of loaded() */
 };
 
 static struct mq *to_mq(struct pc_policy *p)
@@ -181,7 +175,7 @@ static u32 idle_time(const struct mq *mq, u32 i)
 {
 	u32 up = queue_for(mq, refs_of(mq, i)), q = queue_of(mq, i);
 
-	return age_of(mq, i) + (up > q ? (up - q) * mq->lifetime : 0);
+	return age_of(mq, i) + (max(up, q) - q) * mq->lifetime;
 }
 
 /* Queues: from the cold end, head.next, to the hot end, head.prev */
@@ -201,14 +195,20 @@ static u32 coldest(const struct mq *mq, u32 q)
 	return mq->nodes[head(mq, q)].next;
 }
 
-/* Places that stood at from go on at to. */
+/*
+ * Places that stood at from go on at to. Hardly ever one does; a conditional move here
+ * would make each access wait for the memory of the one before.
+ */
 static void shift_places(struct mq *mq, u32 from, u32 to)
 {
 	unsigned int k;
 
-	for (k = 0; k < NR_PLACES; k++)
-		if (mq->place[k] == from)
+	for (k = 0; k < NR_PLACES; k++) {
+		if (unlikely(mq->place[k] == from)) {
 			mq->place[k] = to;
+			barrier();
+		}
+	}
 }
 
 /* The caller sets the state, which says what queue next is in. */
@@ -289,13 +289,11 @@ static void expire(struct mq *mq)
 	for (q = 1; q < NR_QUEUES; q++) {
 		for (n = 0; n < EXPIRE_MAX; n++) {
 			u32 i = coldest(mq, q);
-			u32 refs;
 
 			if (is_head(mq, i) || age_of(mq, i) <= mq->lifetime)
 				break;
-			refs = refs_of(mq, i);
 			unlink_block(mq, i);
-			append(mq, i, q - 1, refs, 0);
+			append(mq, i, q - 1, refs_of(mq, i), 0);
 		}
 	}
 }
@@ -324,35 +322,21 @@ static u32 cache_units(const struct mq *mq)
 	return max(mq->nr_cblocks >> mq->unit_shift, 1u);
 }
 
-static void adapt_lifetime(struct mq *mq)
+/*
+ * A block that had been used again before is used again. Up by 7 steps for a distance
+ * above the lifetime, down by one for another: it settles where 7/8 are below. By
+ * arithmetic, since a branch that nobody can foretell costs more than all of it.
+ */
+static void learn_distance(struct mq *mq, u32 i, u32 refs)
 {
-	u32 sum = 0, most = mq->nr_distances - mq->nr_distances / 8;
-	unsigned int k;
+	u32 least = cache_units(mq) << FINE_SHIFT;
+	u32 step = max(mq->fine_lifetime >> 12, 1u) * (refs > 1);
+	u32 fine = mq->fine_lifetime - step + step * 8 * (idle_time(mq, i) > mq->lifetime);
 
-	for (k = 0; k < ARRAY_SIZE(mq->distances); k++) {
-		sum += mq->distances[k];
-		if (sum >= most)
-			break;
-	}
-	if (!mq->tunables[LIFETIME])
-		mq->lifetime = clamp(1u << k, cache_units(mq), cache_units(mq) * MAX_LIFETIME);
-
-	/* what was weighs half as much as what will be */
-	mq->nr_distances = 0;
-	for (k = 0; k < ARRAY_SIZE(mq->distances); k++) {
-		mq->distances[k] /= 2;
-		mq->nr_distances += mq->distances[k];
-	}
-}
-
-/* A block that had been used again before is used again. */
-static void learn_distance(struct mq *mq, u32 i)
-{
-	u32 k = fls(idle_time(mq, i));
-
-	mq->distances[min(k, (u32)ARRAY_SIZE(mq->distances) - 1)]++;
-	if (++mq->nr_distances >= max(mq->nr_cblocks, 1024u) * 2)
-		adapt_lifetime(mq);
+	if (mq->tunables[LIFETIME])
+		return;
+	mq->fine_lifetime = clamp(fine, least, least * MAX_LIFETIME);
+	mq->lifetime = mq->fine_lifetime >> FINE_SHIFT;
 }
 
 /* Ghosts: blocks that are not cached, and their references */
@@ -369,22 +353,20 @@ static u32 *ghost_set(const struct mq *mq, u32 hash)
 
 static unsigned int ghost_find(const u32 *set, u32 hash)
 {
-	unsigned int k;
+	unsigned int k, found = GHOST_WAYS;
 
-	/* no entry is 0 but an empty one, for none has no references */
+	/* no entry is 0 but an empty one, for none has no references; no early end, no guess */
 	for (k = 0; k < GHOST_WAYS; k++)
-		if (set[k] && set[k] >> GHOST_REFS_BITS == hash << GHOST_REFS_BITS >>
-							    GHOST_REFS_BITS)
-			break;
-	return k;
+		if (((set[k] ^ hash << GHOST_REFS_BITS) <= MAX_REFS) & !!set[k])
+			found = k;
+	return found;
 }
 
 /* Returns the references, 0: not known. */
 static u32 ghost_take(struct mq *mq, u32 hash)
 {
-	u32 *set = ghost_set(mq, hash);
+	u32 refs, *set = ghost_set(mq, hash);
 	unsigned int k = ghost_find(set, hash);
-	u32 refs;
 
 	if (k == GHOST_WAYS)
 		return 0;
@@ -424,15 +406,24 @@ static void mq_destroy(struct pc_policy *p)
 	kfree(mq);
 }
 
-static void set_defaults(struct mq *mq)
+static const struct {
+	const char *key;
+	u32 initial;		/* of the last three: dm-cache's */
+} tunables[NR_TUNABLES] = {
+	[LIFETIME] = { "lifetime", 0 },
+	[QUEUES] = { "queues", NR_QUEUES },
+	[READ_PROMOTE] = { "read_promote_adjustment", 1 },
+	[WRITE_PROMOTE] = { "write_promote_adjustment", 1 },
+	[SEQUENTIAL] = { "sequential_threshold", 512 },
+	[RANDOM] = { "random_threshold", 4 },
+	[DISCARD_PROMOTE] = { "discard_promote_adjustment", 1 },
+};
+
+/* 0: it adapts, from what is the least on */
+static void set_lifetime(struct mq *mq, u32 accesses)
 {
-	mq->tunables[QUEUES] = NR_QUEUES;
-	mq->tunables[READ_PROMOTE] = 1;
-	mq->tunables[WRITE_PROMOTE] = 1;
-	/* those of dm-cache */
-	mq->tunables[SEQUENTIAL] = 512;
-	mq->tunables[RANDOM] = 4;
-	mq->tunables[DISCARD_PROMOTE] = 1;
+	mq->lifetime = accesses ? max(accesses >> mq->unit_shift, 1u) : cache_units(mq);
+	mq->fine_lifetime = mq->lifetime << FINE_SHIFT;
 }
 
 static struct pc_policy *mq_create(const struct pc_policy_type *type,
@@ -451,8 +442,9 @@ static struct pc_policy *mq_create(const struct pc_policy_type *type,
 	mq->nr_cblocks = params->nr_cblocks;
 	i = ilog2(mq->nr_cblocks);
 	mq->unit_shift = i > UNITS_PER_CACHE_BITS ? i - UNITS_PER_CACHE_BITS : 0;
-	mq->lifetime = cache_units(mq);
-	set_defaults(mq);
+	set_lifetime(mq, 0);
+	for (i = 0; i < NR_TUNABLES; i++)
+		mq->tunables[i] = tunables[i].initial;
 	mq->ghost_sets = max(params->nr_cblocks / (GHOST_WAYS / 2), 1u);
 
 	mq->ghosts = vzalloc(ghost_bytes(mq));
@@ -504,24 +496,24 @@ static u32 sort_pass(struct mq *mq, u32 first, u32 end, unsigned int shift)
 	u32 i, next, *tail = &first;
 	unsigned int b;
 
-	for (b = 0; b < ARRAY_SIZE(mq->bucket); b++)
-		mq->bucket[b].first = NONE;
+	for (b = 0; b < ARRAY_SIZE(mq->first); b++)
+		mq->first[b] = NONE;
 
 	for (i = first; i != end; i = next) {
 		b = (STAMP_MASK - age_of(mq, i)) >> shift & 0xff;
 		next = mq->nodes[i].next;
-		if (mq->bucket[b].first == NONE)
-			mq->bucket[b].first = i;
+		if (mq->first[b] == NONE)
+			mq->first[b] = i;
 		else
-			mq->nodes[mq->bucket[b].last].next = i;
-		mq->bucket[b].last = i;
+			mq->nodes[mq->last[b]].next = i;
+		mq->last[b] = i;
 	}
 
-	for (b = 0; b < ARRAY_SIZE(mq->bucket); b++) {
-		if (mq->bucket[b].first == NONE)
+	for (b = 0; b < ARRAY_SIZE(mq->first); b++) {
+		if (mq->first[b] == NONE)
 			continue;
-		*tail = mq->bucket[b].first;
-		tail = &mq->nodes[mq->bucket[b].last].next;
+		*tail = mq->first[b];
+		tail = &mq->nodes[mq->last[b]].next;
 	}
 	*tail = end;
 	return first;
@@ -551,26 +543,21 @@ static void mq_loaded(struct pc_policy *p)
 	mq->in_round = false;
 	for (k = 0; k < NR_WALKS; k++)
 		mq->walk_id[k] = 0;
-	for (k = 0; k < NR_PLACES; k++)
-		mq->place[k] = NONE;
 	mq->place[LOAD] = coldest(mq, 0);
 }
 
 static void mq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
 {
 	struct mq *mq = to_mq(p);
-	u32 i = pc_from_cblock(c);
-	u32 refs, q;
+	u32 i = pc_from_cblock(c), refs, q;
 
 	if (!is_held(mq, i))
 		return;
 	refs = refs_of(mq, i);
-	if (refs > 1)
-		learn_distance(mq, i);
-	if (refs < MAX_REFS)
-		refs++;
+	learn_distance(mq, i, refs);
+	refs += refs < MAX_REFS;
 	q = queue_for(mq, refs);
-	if (q == queue_of(mq, i) && mq->nodes[i].next == head(mq, q)) {
+	if (unlikely(is_head(mq, mq->nodes[i].next)) && q == queue_of(mq, i)) {
 		set_state(mq, i, q, refs, 0);
 	} else {
 		detach(mq, i);
@@ -626,9 +613,7 @@ static void demote_longest_idle(struct mq *mq)
 static void mq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct mq *mq = to_mq(p);
-	u32 i = pc_from_cblock(c);
-	u32 hash = hash_oblock(o);
-	u32 refs;
+	u32 i = pc_from_cblock(c), hash = hash_oblock(o), refs;
 
 	if (is_held(mq, i))
 		return;
@@ -716,14 +701,12 @@ static unsigned int mq_walk(struct pc_policy *p, u64 *cursor, unsigned int n, pc
 	unsigned int slot, got;
 
 	if (!*cursor) {
-		if (!++mq->last_walk_id)
-			mq->last_walk_id = 1;
-		*cursor = mq->last_walk_id;
-		slot = mq->last_walk_id % NR_WALKS;
-		mq->walk_id[slot] = mq->last_walk_id;
+		*cursor = ++mq->last_walk_id;
+		slot = *cursor % NR_WALKS;
+		mq->walk_id[slot] = *cursor;
 		mq->place[WALK + slot] = coldest(mq, 0);
 	}
-	slot = (u32)*cursor % NR_WALKS;
+	slot = *cursor % NR_WALKS;
 	if (mq->walk_id[slot] != *cursor)
 		return 0;
 
@@ -734,39 +717,28 @@ static unsigned int mq_walk(struct pc_policy *p, u64 *cursor, unsigned int n, pc
 			break;
 		out[got] = pc_cblock(i);
 	}
-	/* one that is given up must not count for ever */
 	mq->walk_patience = got ? mq->nr_cblocks : 0;
-	if (!got) {
+	if (!got)
 		mq->walk_id[slot] = 0;
-		mq->place[WALK + slot] = NONE;
-	}
 	return got;
 }
 
 #define INERT_KEY "inert"
 #define INERT "sequential_threshold,random_threshold,discard_promote_adjustment"
 
-static const char *const keys[NR_TUNABLES] = {
-	[LIFETIME] = "lifetime",
-	[QUEUES] = "queues",
-	[READ_PROMOTE] = "read_promote_adjustment",
-	[WRITE_PROMOTE] = "write_promote_adjustment",
-	[SEQUENTIAL] = "sequential_threshold",
-	[RANDOM] = "random_threshold",
-	[DISCARD_PROMOTE] = "discard_promote_adjustment",
-};
-
 static int mq_set(struct pc_policy *p, const char *key, const char *value, const char **why)
 {
 	struct mq *mq = to_mq(p);
-	int k = match_string(keys, NR_TUNABLES, key);
-	unsigned int n;
+	unsigned int k, n;
 
 	if (!strcmp(key, INERT_KEY)) {
 		*why = "only its own value, the keys without effect: " INERT;
 		return strcmp(value, INERT) ? -ERANGE : 0;
 	}
-	if (k < 0)
+	for (k = 0; k < NR_TUNABLES; k++)
+		if (!strcmp(key, tunables[k].key))
+			break;
+	if (k == NR_TUNABLES)
 		return -EINVAL;
 	*why = "a number from 0 to 4294967295";
 	if (kstrtouint(value, 10, &n))
@@ -781,7 +753,7 @@ static int mq_set(struct pc_policy *p, const char *key, const char *value, const
 	}
 	mq->tunables[k] = n;
 	if (k == LIFETIME)
-		mq->lifetime = n ? max(n >> mq->unit_shift, 1u) : cache_units(mq);
+		set_lifetime(mq, n);
 	return 0;
 }
 
@@ -792,7 +764,7 @@ static unsigned int mq_emit(struct pc_policy *p, char *buf, size_t len)
 	size_t at = 0;
 
 	for (k = 0; k < NR_TUNABLES; k++)
-		at += scnprintf(buf + at, len - at, "%s %u ", keys[k], mq->tunables[k]);
+		at += scnprintf(buf + at, len - at, "%s %u ", tunables[k].key, mq->tunables[k]);
 	scnprintf(buf + at, len - at, INERT_KEY " " INERT);
 	return 2 * NR_TUNABLES + 2;
 }

@@ -14,13 +14,14 @@
  * that this round has offered. One call moves at most MAX_MOVES blocks, so that a main
  * full of hits costs no long look under the lock; after that it takes them as they come.
  *
- * A ghost is 22 bits of a hash and 10 bits of age, in sets of 16. An epoch of age is
+ * A ghost is 22 bits of a hash and 10 bits of age, in sets of 8. An epoch of age is
  * 1/64 of the ghosts; within it they expire in the order of their hashes. The hint is
  * queue, hits and rank, so order survives a restart; ghosts do not. Without a hint (a
  * swap) blocks go to main. 16 bytes a block, and 8 for ghosts.
  *
  * Context and locking: policy.h.
  */
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/kernel.h>
@@ -52,7 +53,7 @@
 #define HITS_SHIFT 28
 #define QUEUE_SHIFT 30
 
-#define GHOST_WAYS 16u
+#define GHOST_WAYS 8u
 #define EPOCH_BITS 10
 #define NR_EPOCHS (1u << EPOCH_BITS)
 #define EPOCH_MASK (NR_EPOCHS - 1)
@@ -176,14 +177,20 @@ static u32 coldest(const struct s3fifo *s, enum queue q)
 	return s->nodes[head(s, q)].next;
 }
 
-/* Places that stood at from go on at to. */
+/*
+ * Places that stood at from go on at to. Hardly ever one does; a conditional move here
+ * would make each access wait for the memory of the one before.
+ */
 static void shift_places(struct s3fifo *s, u32 from, u32 to)
 {
 	unsigned int k;
 
-	for (k = 0; k < NR_PLACES; k++)
-		if (s->place[k] == from)
+	for (k = 0; k < NR_PLACES; k++) {
+		if (unlikely(s->place[k] == from)) {
 			s->place[k] = to;
+			barrier();
+		}
+	}
 }
 
 static void detach(struct s3fifo *s, u32 i)
@@ -277,21 +284,20 @@ static bool ghost_take(struct ghosts *g, u32 hash)
 	return false;
 }
 
-/* A slot for a new ghost; of a full set the oldest. */
+/* A slot for a new ghost: an empty one, else the oldest, which is dead if any is. */
 static u32 *ghost_slot(struct ghosts *g, u32 hash)
 {
 	u32 *set = ghost_set(g, hash);
-	u32 *slot = set;
-	unsigned int k;
+	u32 k, age, best = 0, best_age = 0;
 
 	for (k = 0; k < GHOST_WAYS; k++) {
-		if (!ghost_is_alive(g, set[k]))
-			return set + k;
-		if (ghost_age(g, set[k]) > ghost_age(g, *slot))
-			slot = set + k;
+		age = set[k] ? ghost_age(g, set[k]) : NR_EPOCHS;
+		best = age > best_age ? k : best;
+		best_age = max(age, best_age);
 	}
-	ghost_drop(g, slot);
-	return slot;
+	if (ghost_is_alive(g, set[best]))
+		ghost_drop(g, set + best);
+	return set + best;
 }
 
 static void ghost_expire_epoch(struct ghosts *g)
@@ -336,8 +342,6 @@ static void ghost_sweep(struct ghosts *g)
 
 static void ghost_add(struct ghosts *g, u32 hash)
 {
-	/* known already if it was loaded since */
-	ghost_take(g, hash);
 	*ghost_slot(g, hash) = fingerprint(hash) << EPOCH_BITS | g->now;
 	g->alive[g->now]++;
 	g->count++;
@@ -404,7 +408,7 @@ static struct pc_policy *s3fifo_create(const struct pc_policy_type *type,
 	s->small_percent = 10;
 	s->ghost_percent = 90;
 	s->promote_hits = 2;
-	/* two slots a block: at 90 % a set overflows once in a thousand */
+	/* two slots a block, so that hardly a set overflows */
 	s->ghosts.nr_sets = max(params->nr_cblocks / (GHOST_WAYS / 2), 1u);
 	apply_shares(s);
 

@@ -6,6 +6,7 @@
 #   unit [T=metadata] [SEED=n]     unit tests under ASan and UBSan
 #   fuzz [T=metadata] [SECONDS=10] libFuzzer, a run for each entry point
 #   tools                          the programs
+#   policy-cost                    ns a hit and a miss of each policy, and bytes a block
 #   clean
 #
 # The [S] sources and the policies come from sources.mk, the list that Kbuild reads.
@@ -50,7 +51,7 @@ command_libs := -ldevmapper -ljson-c
 # libarchive: test-trace makes compressed files; the command loads it when it needs it
 unit_libs := -lcmocka -Wl,--as-needed -larchive
 
-.PHONY: tools unit fuzz clean unit-programs
+.PHONY: tools unit fuzz clean unit-programs policy-cost
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -71,6 +72,9 @@ fuzz: $(fuzz_programs)
 		runs=$$(sed -n 's/^stat::number_of_executed_units: */runs /p' $$p.log); \
 		echo "$${p##*/}: $$runs, no findings"; \
 	done
+
+policy-cost: $(BUILD)/policy-cost
+	@$<
 
 clean:
 	rm -rf $(BUILD)
@@ -102,6 +106,10 @@ $(BUILD)/polycache: $(sources:%.c=$(BUILD)/tool/%.o) $(command_sources:%.c=$(BUI
 $(BUILD)/polycache-san: $(sources:%.c=$(BUILD)/san/%.o) $(command_sources:%.c=$(BUILD)/san/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(command_libs)
+
+$(BUILD)/policy-cost: $(BUILD)/tool/tests/bench/policy-cost.o $(sources:%.c=$(BUILD)/tool/%.o)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 
 $(fuzz_programs): $(BUILD)/fuzz-%: $(BUILD)/fuzz/tests/fuzz/fuzz-%.o $(fuzz_objects)
 	$(call say,LINK,$@)
