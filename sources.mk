@@ -13,4 +13,4 @@ PC_KERNEL := target instance status message map endio read write lookup \
 	     registry commit metaio-dm
 
 # policies/NAME.c -> dm-polycache-NAME.ko, and one object in userspace
-PC_POLICIES := lru as3fifo cleaner
+PC_POLICIES := lru as3fifo smq cleaner
