@@ -13,4 +13,4 @@ PC_KERNEL := target instance status message map endio read write lookup \
 	     registry host candidates commit metaio-dm
 
 # policies/NAME.c -> dm-polycache-NAME.ko, and one object in userspace
-PC_POLICIES := lru cleaner as3fifo s3fifo mq
+PC_POLICIES := lru cleaner as3fifo smq s3fifo mq

@@ -1,0 +1,832 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * [S] Policy smq: stochastic multi-queue, after dm-cache's documentation; own design.
+ *
+ * Cached blocks are in four levels of LRU queues, each with a share of the cache. A hit
+ * moves a block up a level; a level that is over its share drops its coldest block to
+ * the level below. Demotion takes the coldest of level 0, or of those above while level
+ * 0 is short of its share. Hits right after a block came in are not counted: they are
+ * one access in pieces (the correlated references of 2Q).
+ *
+ * The hotspot queue counts misses by areas of four blocks. It is a table of sets, each
+ * a random sample of the areas; an area's level is its rank in the set, so all levels
+ * have the same share and nothing is linked. A new area enters in the middle and drops
+ * the lowest one; a miss exchanges it with its upper neighbour. A block that is known to
+ * have missed before, in an area at or above the threshold, is promoted: it enters
+ * level 1. All others enter level 0, which a scan cannot leave.
+ *
+ * Two things adapt. Each period compares the cache's hit ratio with that of the hotspot
+ * queue, taken over misses: the threshold falls while the cache does worse, and rises
+ * while it does better. And a promoted block that was demoted within the last eighth of
+ * a cache full would have been a hit if its part of the cache were longer: level 0's
+ * share grows by a block, or shrinks by two, depending on where the area lost one.
+ *
+ * Memory: 16 bytes a block for the levels, 8 for one area of the hotspot queue.
+ *
+ * Context and locking: policy.h.
+ */
+#include <linux/bits.h>
+#include <linux/errno.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/vmalloc.h>
+
+#include "policy.h"
+
+#define NONE 0xffffffffu
+#define MAX_CBLOCKS (1u << 30)
+#define NR_WALKS 4u
+#define NR_LEVELS 4u
+
+/* node.state: when the block entered its level << STATE_BITS | OFFERED | level */
+#define LEVEL_MASK (NR_LEVELS - 1)
+#define OFFERED NR_LEVELS
+#define STATE_BITS 4
+#define STAMP_MASK (U32_MAX >> STATE_BITS)
+
+/* a hint: level, and how long ago the block did not enter it; so coldest sorts first */
+#define HINT_LEVEL_SHIFT 30
+#define HINT_STAMP_MASK (STAMP_MASK << 2 & (BIT(HINT_LEVEL_SHIFT) - 1))
+
+/* the hotspot queue */
+#define AREA_SHIFT 2
+#define AREA_BLOCKS (1u << AREA_SHIFT)
+#define HOT_WAYS 8u
+#define HOT_ENTRY (HOT_WAYS / 2 - 1)
+#define THRESHOLD_MAX (HOT_WAYS / 2)
+#define WINDOW_TICKS 4096u
+
+struct node {
+	u32 prev;
+	u32 next;	/* NONE: not in a list */
+	u32 area;	/* hash of its area */
+	u32 state;
+};
+
+/* An area of the hotspot queue. All zero: none. */
+struct area {
+	u32 hash;
+	u16 demoted_at;		/* in ticks of the part of the cache that lost a block */
+	u8 flags;
+	u8 missed;		/* a bit a block, and four above for those promoted */
+};
+
+/* area.flags */
+#define AREA_USED 1u
+#define AREA_LOST 2u		/* demoted_at is valid */
+#define AREA_LOST_UPPER 4u	/* from a level above 0 */
+
+/* Nodes behind those of the cache blocks, counted from nr_cblocks. */
+enum marker {
+	HEAD,		/* of each level; next: coldest, prev: hottest */
+	OFFERS = HEAD + NR_LEVELS,	/* head of the candidates */
+	LOAD,		/* in level 1: load() without a hint puts blocks before it */
+	VICTIM,		/* in offers: what lies before it was offered in this round */
+	WALK,
+	NR_MARKERS = WALK + NR_WALKS,
+};
+
+struct smq {
+	struct pc_policy policy;
+	u32 nr_cblocks;
+	u32 held;
+	u32 loaded;		/* without a hint; stamps up to nr_cblocks are for these */
+	bool has_hints;
+
+	u32 size[NR_LEVELS];	/* blocks, those in offers included */
+	u32 gone[NR_LEVELS];	/* of these, offered in this round and not removed yet */
+	u32 entered[NR_LEVELS];	/* counts what entered, from nr_cblocks on */
+	u32 demoted[2];		/* from level 0, and from those above */
+	unsigned int stamp_shift;
+	unsigned int tick_shift;
+
+	u32 share;		/* of level 0, in blocks; the others divide the rest */
+	u32 share_min;
+	u32 share_max;
+	u32 correlated;		/* entries into level 0 that make the period */
+	u32 window;		/* ticks */
+
+	/* statistics of a period */
+	u32 period;		/* accesses */
+	u32 hits;
+	u32 misses;
+	u32 hot_hits;		/* misses of blocks that the hotspot queue knew */
+	unsigned int threshold;	/* lowest level of an area whose blocks are promoted */
+
+	unsigned int use_hotspot;
+	unsigned int use_adapt;
+
+	/* the victims' round */
+	u32 offered;
+	u32 refused;		/* offered and not removed */
+	u32 removed;		/* since the round began */
+
+	u32 walk_id[NR_WALKS];	/* which walk owns the marker */
+	u32 last_walk_id;
+
+	u32 nr_sets;
+	struct area *areas;	/* coldest first in each set */
+
+	struct node *nodes;
+	struct {
+		u32 first;
+		u32 last;
+	} bucket[256];		/* scratch of loaded() */
+};
+
+static struct smq *to_smq(struct pc_policy *p)
+{
+	return container_of(p, struct smq, policy);
+}
+
+/* The lists */
+
+static u32 marker(const struct smq *smq, unsigned int m)
+{
+	return smq->nr_cblocks + m;
+}
+
+static bool is_marker(const struct smq *smq, u32 i)
+{
+	return i >= smq->nr_cblocks;
+}
+
+static bool is_head(const struct smq *smq, u32 i)
+{
+	return i >= marker(smq, HEAD) && i <= marker(smq, OFFERS);
+}
+
+static bool is_linked(const struct smq *smq, u32 i)
+{
+	return smq->nodes[i].next != NONE;
+}
+
+static void link_before(struct smq *smq, u32 i, u32 next)
+{
+	u32 prev = smq->nodes[next].prev;
+
+	smq->nodes[i].prev = prev;
+	smq->nodes[i].next = next;
+	smq->nodes[prev].next = i;
+	smq->nodes[next].prev = i;
+}
+
+static void detach(struct smq *smq, u32 i)
+{
+	struct node *n = smq->nodes + i;
+
+	smq->nodes[n->prev].next = n->next;
+	smq->nodes[n->next].prev = n->prev;
+	n->next = NONE;
+}
+
+static void detach_marker(struct smq *smq, unsigned int m)
+{
+	if (is_linked(smq, marker(smq, m)))
+		detach(smq, marker(smq, m));
+}
+
+/* To the cold end of a list. */
+static void put_marker(struct smq *smq, unsigned int m, u32 head)
+{
+	detach_marker(smq, m);
+	link_before(smq, marker(smq, m), smq->nodes[head].next);
+}
+
+/* The block after node i, or the head of the list. */
+static u32 block_after(const struct smq *smq, u32 i)
+{
+	do
+		i = smq->nodes[i].next;
+	while (is_marker(smq, i) && !is_head(smq, i));
+	return i;
+}
+
+/* The block that the marker has come to, or the head; the marker goes behind a block. */
+static u32 advance_marker(struct smq *smq, unsigned int m)
+{
+	u32 me = marker(smq, m);
+	u32 block = block_after(smq, me);
+
+	if (is_head(smq, block))
+		return block;
+	detach(smq, me);
+	link_before(smq, me, smq->nodes[block].next);
+	return block;
+}
+
+/* The levels */
+
+static unsigned int level_of(const struct smq *smq, u32 i)
+{
+	return smq->nodes[i].state & LEVEL_MASK;
+}
+
+/* When the block entered its level, counted back from now, in units of the stamps. */
+static u32 age(const struct smq *smq, u32 i)
+{
+	u32 now = smq->entered[level_of(smq, i)] >> smq->stamp_shift;
+
+	return (now - (smq->nodes[i].state >> STATE_BITS)) & STAMP_MASK;
+}
+
+static void set_state(struct smq *smq, u32 i, u32 stamp, u32 flags)
+{
+	smq->nodes[i].state = stamp << STATE_BITS | flags;
+}
+
+/* A block that is in no list becomes the hottest of a level. */
+static void enter(struct smq *smq, u32 i, unsigned int level)
+{
+	set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift, level);
+	link_before(smq, i, marker(smq, HEAD + level));
+	smq->size[level]++;
+}
+
+static void leave(struct smq *smq, u32 i)
+{
+	unsigned int level = level_of(smq, i);
+
+	detach(smq, i);
+	smq->size[level]--;
+	if (smq->nodes[i].state & OFFERED && smq->gone[level])
+		smq->gone[level]--;
+}
+
+static u32 share_of(const struct smq *smq, unsigned int level)
+{
+	return level ? (smq->nr_cblocks - smq->share) / (NR_LEVELS - 1) : smq->share;
+}
+
+/* After a block entered a level: what is over the share goes down, a block a level. */
+static void redistribute(struct smq *smq, unsigned int level)
+{
+	for (; level && smq->size[level] > share_of(smq, level); level--) {
+		u32 coldest = block_after(smq, marker(smq, HEAD + level));
+
+		if (is_head(smq, coldest))
+			return;
+		leave(smq, coldest);
+		enter(smq, coldest, level - 1);
+	}
+}
+
+/* The hotspot queue */
+
+static u32 hash_area(pc_oblock_t o)
+{
+	return hash_64(pc_from_oblock(o) >> AREA_SHIFT, 32);
+}
+
+/* of the block in its area */
+static u8 missed_bit(pc_oblock_t o)
+{
+	return 1u << (pc_from_oblock(o) & (AREA_BLOCKS - 1));
+}
+
+static u8 promoted_bit(pc_oblock_t o)
+{
+	return missed_bit(o) << AREA_BLOCKS;
+}
+
+static struct area *area_set(struct smq *smq, u32 hash)
+{
+	return smq->areas + ((u64)hash * smq->nr_sets >> 32) * HOT_WAYS;
+}
+
+/* The rank in the set, or HOT_WAYS. */
+static unsigned int area_find(const struct area *set, u32 hash)
+{
+	unsigned int i;
+
+	for (i = 0; i < HOT_WAYS; i++)
+		if (set[i].hash == hash && set[i].flags & AREA_USED)
+			break;
+	return i;
+}
+
+static void area_add(struct area *set, u32 hash, u8 missed)
+{
+	memmove(set, set + 1, HOT_ENTRY * sizeof(*set));
+	set[HOT_ENTRY] = (struct area){ .hash = hash, .flags = AREA_USED, .missed = missed };
+}
+
+static void area_up(struct area *set, unsigned int rank)
+{
+	if (rank + 1 < HOT_WAYS)
+		swap(set[rank], set[rank + 1]);
+}
+
+/* A miss that a larger share would have spared moves the share. */
+static void adapt_share(struct smq *smq, const struct area *area)
+{
+	bool upper = area->flags & AREA_LOST_UPPER;
+	u16 now = smq->demoted[upper] >> smq->tick_shift;
+
+	if (!(area->flags & AREA_LOST) || (u16)(now - area->demoted_at) > smq->window)
+		return;
+	if (!upper)
+		smq->share = min(smq->share + 1, smq->share_max);
+	else
+		smq->share = max(smq->share, smq->share_min + 2) - 2;
+}
+
+/* Laxer while the cache does worse than the hotspot queue would, else stricter. */
+static void adapt_threshold(struct smq *smq)
+{
+	u32 accesses = smq->hits + smq->misses;
+
+	if (accesses < smq->period)
+		return;
+	if ((u64)smq->hits * smq->misses < (u64)smq->hot_hits * accesses) {
+		if (smq->threshold)
+			smq->threshold--;
+	} else if (smq->threshold < THRESHOLD_MAX) {
+		smq->threshold++;
+	}
+	smq->hits = 0;
+	smq->misses = 0;
+	smq->hot_hits = 0;
+}
+
+/* Counts a miss, and decides whether the block is to be promoted. */
+static void hotspot_miss(struct smq *smq, pc_oblock_t o)
+{
+	u32 hash = hash_area(o);
+	struct area *set = area_set(smq, hash);
+	unsigned int rank = area_find(set, hash);
+	struct area *area = set + rank;
+
+	if (rank == HOT_WAYS) {
+		area_add(set, hash, missed_bit(o));
+		return;
+	}
+	if (area->missed & missed_bit(o)) {
+		smq->hot_hits++;
+		/* asked again before it was cached: the share has moved already */
+		if (smq->use_adapt && !(area->missed & promoted_bit(o)))
+			adapt_share(smq, area);
+		if (rank >= smq->threshold)
+			area->missed |= promoted_bit(o);
+	}
+	area->missed |= missed_bit(o);
+	area_up(set, rank);
+}
+
+/* Whether the block was to be promoted; that is used up. */
+static bool hotspot_promotes(struct smq *smq, pc_oblock_t o)
+{
+	u32 hash = hash_area(o);
+	struct area *set = area_set(smq, hash);
+	unsigned int rank = area_find(set, hash);
+
+	if (rank == HOT_WAYS || !(set[rank].missed & promoted_bit(o)))
+		return false;
+	set[rank].missed &= ~promoted_bit(o);
+	return true;
+}
+
+static void hotspot_lost(struct smq *smq, u32 hash, bool upper)
+{
+	struct area *set = area_set(smq, hash);
+	unsigned int rank = area_find(set, hash);
+	u32 now = ++smq->demoted[upper] >> smq->tick_shift;
+
+	if (rank == HOT_WAYS)
+		return;
+	set[rank].demoted_at = now;
+	set[rank].flags = AREA_USED | AREA_LOST | (upper ? AREA_LOST_UPPER : 0);
+}
+
+static size_t area_bytes(const struct smq *smq)
+{
+	return (size_t)smq->nr_sets * HOT_WAYS * sizeof(*smq->areas);
+}
+
+static size_t node_bytes(const struct smq *smq)
+{
+	return ((size_t)smq->nr_cblocks + NR_MARKERS) * sizeof(*smq->nodes);
+}
+
+/* Operations */
+
+static void smq_destroy(struct pc_policy *p)
+{
+	struct smq *smq = to_smq(p);
+
+	vfree(smq->areas);
+	vfree(smq->nodes);
+	kfree(smq);
+}
+
+static void set_sizes(struct smq *smq, u32 nr)
+{
+	unsigned int level;
+
+	smq->nr_cblocks = nr;
+	for (level = 0; level < NR_LEVELS; level++)
+		smq->entered[level] = nr;
+	smq->share = max(nr / 8, 1u);
+	smq->share_min = max(nr / 64, 1u);
+	smq->share_max = max(nr - nr / 16, 1u);
+	smq->period = max(nr / 4, 64u);
+	smq->nr_sets = DIV_ROUND_UP(nr, HOT_WAYS);
+	while (nr / 8 >> smq->tick_shift > WINDOW_TICKS)
+		smq->tick_shift++;
+	smq->window = nr / 8 >> smq->tick_shift;
+	/* a block may stay for 16 times as many entries as there are blocks, at least */
+	while (nr >> smq->stamp_shift > STAMP_MASK >> 4 && smq->stamp_shift < STATE_BITS)
+		smq->stamp_shift++;
+	smq->correlated = nr / 32 >> smq->stamp_shift;
+	smq->use_hotspot = 1;
+	smq->use_adapt = 1;
+}
+
+static struct pc_policy *smq_create(const struct pc_policy_type *type,
+				    const struct pc_policy_params *params)
+{
+	struct smq *smq;
+	u32 i;
+
+	if (!params->nr_cblocks || params->nr_cblocks > MAX_CBLOCKS)
+		return NULL;
+
+	smq = kzalloc(sizeof(*smq), GFP_KERNEL);
+	if (!smq)
+		return NULL;
+	smq->policy.type = type;
+	set_sizes(smq, params->nr_cblocks);
+	smq->areas = vzalloc(area_bytes(smq));
+	smq->nodes = vzalloc(node_bytes(smq));
+	if (!smq->areas || !smq->nodes) {
+		smq_destroy(&smq->policy);
+		return NULL;
+	}
+
+	for (i = 0; i < smq->nr_cblocks + NR_MARKERS; i++)
+		smq->nodes[i].next = NONE;
+	for (i = marker(smq, HEAD); i <= marker(smq, OFFERS); i++) {
+		smq->nodes[i].prev = i;
+		smq->nodes[i].next = i;
+	}
+	put_marker(smq, LOAD, marker(smq, HEAD + 1));
+	return &smq->policy;
+}
+
+/*
+ * Those without a hint go to level 1, before all that were used since, in the order of
+ * the calls: they earned their place under another policy. A hint gives level and age.
+ */
+static void smq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dirty,
+		     bool has_hint, u32 hint)
+{
+	struct smq *smq = to_smq(p);
+	u32 i = pc_from_cblock(c);
+	unsigned int level = has_hint ? hint >> HINT_LEVEL_SHIFT : 1;
+
+	if (is_linked(smq, i))
+		return;
+	smq->held++;
+	smq->size[level]++;
+	smq->nodes[i].area = hash_area(o);
+
+	if (has_hint) {
+		smq->has_hints = true;
+		set_state(smq, i, (hint & HINT_STAMP_MASK) >> 2, level);
+		link_before(smq, i, marker(smq, HEAD + level));
+		return;
+	}
+	if (smq->loaded < smq->nr_cblocks)
+		smq->loaded++;
+	set_state(smq, i, smq->loaded >> smq->stamp_shift, level);
+	link_before(smq, i, marker(smq, LOAD));
+}
+
+/*
+ * Distributes the blocks of a chain by one byte of the stamp, and collects them again: a
+ * pass of a radix sort, which keeps the order of equals. The chain is singly linked from
+ * first, and ends with the head of a level.
+ */
+static u32 sort_pass(struct smq *smq, u32 first, u32 head, unsigned int shift)
+{
+	u32 i, next, *tail = &first;
+	unsigned int b;
+
+	for (b = 0; b < ARRAY_SIZE(smq->bucket); b++)
+		smq->bucket[b].first = NONE;
+
+	for (i = first; i != head; i = next) {
+		b = smq->nodes[i].state >> shift & 0xff;
+		next = smq->nodes[i].next;
+		if (smq->bucket[b].first == NONE)
+			smq->bucket[b].first = i;
+		else
+			smq->nodes[smq->bucket[b].last].next = i;
+		smq->bucket[b].last = i;
+	}
+
+	for (b = 0; b < ARRAY_SIZE(smq->bucket); b++) {
+		if (smq->bucket[b].first == NONE)
+			continue;
+		*tail = smq->bucket[b].first;
+		tail = &smq->nodes[smq->bucket[b].last].next;
+	}
+	*tail = head;
+	return first;
+}
+
+/* Sorts what follows a node by the stamps, and gives new ones. */
+static void sort_after(struct smq *smq, u32 start, unsigned int level)
+{
+	u32 head = marker(smq, HEAD + level), first = smq->nodes[start].next;
+	u32 i, prev = start;
+	unsigned int shift;
+
+	for (shift = STATE_BITS; shift < 32; shift += 8)
+		first = sort_pass(smq, first, head, shift);
+
+	smq->nodes[start].next = first;
+	for (i = first; i != head; prev = i, i = smq->nodes[i].next) {
+		smq->nodes[i].prev = prev;
+		set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift, level);
+	}
+	smq->nodes[head].prev = prev;
+}
+
+static void smq_loaded(struct pc_policy *p)
+{
+	struct smq *smq = to_smq(p);
+	unsigned int m, level;
+
+	if (!smq->has_hints)
+		return;
+	/* only blocks may follow the load point */
+	for (m = LOAD + 1; m < NR_MARKERS; m++)
+		detach_marker(smq, m);
+	for (level = 0; level < NR_LEVELS; level++)
+		sort_after(smq, marker(smq, level == 1 ? LOAD : HEAD + level), level);
+	/* what the share had come to shows in the size */
+	if (smq->use_adapt)
+		smq->share = clamp(smq->size[0], smq->share_min, smq->share_max);
+}
+
+static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
+{
+	struct smq *smq = to_smq(p);
+	u32 i = pc_from_cblock(c);
+	unsigned int level;
+
+	if (!is_linked(smq, i))
+		return;
+	smq->hits++;
+	level = level_of(smq, i);
+	if (!level && age(smq, i) < smq->correlated)
+		return;
+	leave(smq, i);
+	level = min(level + 1, NR_LEVELS - 1);
+	enter(smq, i, level);
+	redistribute(smq, level);
+}
+
+static enum pc_verdict smq_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
+				unsigned int flags)
+{
+	struct smq *smq = to_smq(p);
+
+	/* a neighbour that nobody asked for is no sign of heat */
+	if (flags & PC_MISS_PREFETCH)
+		return PC_ADMIT;
+	smq->misses++;
+	if (smq->use_hotspot)
+		hotspot_miss(smq, o);
+	if (smq->use_adapt)
+		adapt_threshold(smq);
+	return PC_ADMIT;
+}
+
+static void smq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
+{
+	struct smq *smq = to_smq(p);
+	u32 i = pc_from_cblock(c);
+	unsigned int level;
+
+	if (is_linked(smq, i))
+		return;
+	level = smq->use_hotspot && hotspot_promotes(smq, o);
+	smq->held++;
+	smq->nodes[i].area = hash_area(o);
+	enter(smq, i, level);
+	redistribute(smq, level);
+}
+
+static void smq_removed(struct pc_policy *p, pc_cblock_t c)
+{
+	struct smq *smq = to_smq(p);
+	u32 i = pc_from_cblock(c);
+
+	if (!is_linked(smq, i))
+		return;
+	leave(smq, i);
+	smq->held--;
+	smq->removed++;
+	if (smq->refused)
+		smq->refused--;
+	/* what was not offered did not leave for want of room */
+	if (smq->nodes[i].state & OFFERED)
+		hotspot_lost(smq, smq->nodes[i].area, level_of(smq, i));
+}
+
+/* The coldest that is not offered yet, or NONE; level 0 only while it has its share. */
+static u32 next_in_levels(struct smq *smq)
+{
+	u32 lowest = block_after(smq, marker(smq, HEAD));
+	unsigned int level;
+
+	if (!is_head(smq, lowest) && smq->size[0] - smq->gone[0] >= smq->share)
+		return lowest;
+	for (level = 1; level < NR_LEVELS; level++) {
+		u32 i = block_after(smq, marker(smq, HEAD + level));
+
+		if (!is_head(smq, i))
+			return i;
+	}
+	return is_head(smq, lowest) ? NONE : lowest;
+}
+
+/* A block that was refused in another round, else one from the levels. */
+static u32 next_candidate(struct smq *smq)
+{
+	u32 i = block_after(smq, marker(smq, VICTIM));
+
+	return is_head(smq, i) ? next_in_levels(smq) : i;
+}
+
+/* Moves the candidate behind those that were offered in this round. */
+static void offer(struct smq *smq, u32 i)
+{
+	detach(smq, i);
+	link_before(smq, i, marker(smq, VICTIM));
+	smq->nodes[i].state |= OFFERED;
+	smq->gone[level_of(smq, i)]++;
+	smq->offered++;
+	smq->refused++;
+}
+
+/*
+ * After a removal those refused come first again, but only once there was one for every
+ * 16 of them: dirty blocks must not be offered anew for each block that is demoted
+ * behind them. A round ends with as many offers as there are blocks.
+ */
+static void begin_round(struct smq *smq)
+{
+	if (is_linked(smq, marker(smq, VICTIM)) &&
+	    (!smq->removed || smq->removed < smq->refused / 16))
+		return;
+	put_marker(smq, VICTIM, marker(smq, OFFERS));
+	memset(smq->gone, 0, sizeof(smq->gone));
+	smq->offered = 0;
+	smq->refused = 0;
+	smq->removed = 0;
+}
+
+static unsigned int smq_victims(struct pc_policy *p, unsigned int n, pc_cblock_t *out)
+{
+	struct smq *smq = to_smq(p);
+	unsigned int got = 0;
+
+	begin_round(smq);
+	while (got < n) {
+		u32 i = NONE;
+
+		if (smq->offered < smq->held)
+			i = next_candidate(smq);
+		if (i == NONE) {
+			detach_marker(smq, VICTIM);
+			break;
+		}
+		offer(smq, i);
+		out[got++] = pc_cblock(i);
+	}
+	return got;
+}
+
+static u32 smq_hint(struct pc_policy *p, pc_cblock_t c)
+{
+	struct smq *smq = to_smq(p);
+	u32 i = pc_from_cblock(c);
+
+	if (!is_linked(smq, i))
+		return 0;
+	return level_of(smq, i) << HINT_LEVEL_SHIFT | (STAMP_MASK - age(smq, i)) << 2;
+}
+
+/* A walk that has come to the end of a list goes on in the next: offers, then levels. */
+static u32 walk_on(struct smq *smq, unsigned int m)
+{
+	u32 i = advance_marker(smq, m);
+
+	while (is_head(smq, i)) {
+		if (i == marker(smq, HEAD + NR_LEVELS - 1))
+			return NONE;
+		put_marker(smq, m, i == marker(smq, OFFERS) ? marker(smq, HEAD) : i + 1);
+		i = advance_marker(smq, m);
+	}
+	return i;
+}
+
+/*
+ * A walk in progress owns one of a few markers; the cursor says which one, and
+ * that it is still this walk's. A walk too many ends the oldest.
+ */
+static unsigned int smq_walk(struct pc_policy *p, u64 *cursor, unsigned int n,
+			     pc_cblock_t *out)
+{
+	struct smq *smq = to_smq(p);
+	unsigned int slot, got = 0;
+
+	if (!*cursor) {
+		if (!++smq->last_walk_id)
+			smq->last_walk_id = 1;
+		slot = smq->last_walk_id % NR_WALKS;
+		smq->walk_id[slot] = smq->last_walk_id;
+		put_marker(smq, WALK + slot, marker(smq, OFFERS));
+		*cursor = smq->last_walk_id;
+	} else {
+		slot = (u32)*cursor % NR_WALKS;
+		if (smq->walk_id[slot] != *cursor || !is_linked(smq, marker(smq, WALK + slot)))
+			return 0;
+	}
+
+	while (got < n) {
+		u32 block = walk_on(smq, WALK + slot);
+
+		if (block == NONE)
+			break;
+		out[got++] = pc_cblock(block);
+	}
+	if (!got)
+		detach_marker(smq, WALK + slot);
+	return got;
+}
+
+static int smq_set(struct pc_policy *p, const char *key, const char *value, const char **why)
+{
+	struct smq *smq = to_smq(p);
+	unsigned int *tunable, n;
+
+	if (strcmp(key, "hotspot") == 0)
+		tunable = &smq->use_hotspot;
+	else if (strcmp(key, "adapt") == 0)
+		tunable = &smq->use_adapt;
+	else
+		return -EINVAL;
+	if (kstrtouint(value, 10, &n) || n > 1) {
+		*why = "0 (off) or 1 (on)";
+		return -ERANGE;
+	}
+	*tunable = n;
+	return 0;
+}
+
+static unsigned int smq_emit(struct pc_policy *p, char *buf, size_t len)
+{
+	struct smq *smq = to_smq(p);
+
+	snprintf(buf, len, "hotspot %u adapt %u", smq->use_hotspot, smq->use_adapt);
+	return 4;
+}
+
+static size_t smq_memory(struct pc_policy *p)
+{
+	struct smq *smq = to_smq(p);
+
+	return sizeof(*smq) + area_bytes(smq) + node_bytes(smq);
+}
+
+static struct pc_policy_type smq_type = {
+	.create = smq_create,
+	.destroy = smq_destroy,
+	.load = smq_load,
+	.loaded = smq_loaded,
+	.hit = smq_hit,
+	.miss = smq_miss,
+	.inserted = smq_inserted,
+	.removed = smq_removed,
+	.victims = smq_victims,
+	.hint = smq_hint,
+	.walk = smq_walk,
+	.set = smq_set,
+	.emit = smq_emit,
+	.memory = smq_memory,
+	.name = "smq",
+	.api = PC_POLICY_API,
+	.version = 1,
+	.owner = THIS_MODULE,
+};
+
+PC_POLICY_MODULE(smq_type, "device-mapper polycache: policy smq");
