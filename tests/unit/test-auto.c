@@ -11,7 +11,7 @@
 #include "sim-auto.h"
 #include "unit.h"
 
-#define NR 65536u		/* cache blocks; shadows of 512 */
+#define NR 16384u		/* cache blocks; shadows of 512 */
 #define NR_OBLOCKS (1u << 24)
 
 static const struct pc_policy_type *types[2];
@@ -196,7 +196,7 @@ static void test_auto_follows_the_best(void **state)
 		sim = pc_sim_create(&config);
 		assert_non_null(sim);
 		for (unsigned int i = 0; i < ARRAY_SIZE(phases); i++) {
-			unsigned int hits = run_phase(sim, phases[i], 48 * NR);
+			unsigned int hits = run_phase(sim, phases[i], 128 * NR);
 
 			of_auto[i] = hits;
 			if (t)

@@ -43,11 +43,13 @@ is "$(pc_status_field c policy)" cleaner "the new policy is there"
 is "$(cat /sys/module/dm_polycache_lru/refcnt)/$(cat /sys/module/dm_polycache_cleaner/refcnt)" 0/1 \
 	"and the old module is free"
 ok "which unloads" rmmod dm-polycache-lru
-ok "default is lru" pc_reload c /dev/ram0 /dev/ram1 /dev/ram2 64 writeback default \
+ok "default is as3fifo" pc_reload c /dev/ram0 /dev/ram1 /dev/ram2 64 writeback default \
 	"fill 8 bypass_sequential 0"
-is "$(pc_status_field c policy)" lru "by its name"
-like "$(asked)" "dm-polycache-lru" "requested again"
-nok "a module in use does not unload" rmmod dm-polycache-lru
+is "$(pc_status_field c policy)" as3fifo "by its name"
+like "$(asked)" "dm-polycache-as3fifo" "requested"
+nok "a module in use does not unload" rmmod dm-polycache-as3fifo
+modprobe dm-polycache-lru
+pc_message c policy lru
 
 # --- exchanged while I/O runs -----------------------------------------------------
 
