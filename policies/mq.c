@@ -303,12 +303,11 @@ static void refresh(struct mq *mq)
 
 static void pass_time(struct mq *mq)
 {
-	mq->time++;
-	if (mq->time % EXPIRE_EVERY)
+	if (++mq->time % EXPIRE_EVERY)
 		return;
 	expire(mq);
 	refresh(mq);
-	/* not with each hit: expire() would wait for the memory of all hits before */
+	/* seldom: expire() would wait for the memory of all hits before */
 	if (!(mq->time % LEARN_EVERY))
 		mq->lifetime = mq->fine_lifetime >> FINE_SHIFT;
 }
@@ -327,7 +326,9 @@ static void learn_distance(struct mq *mq, u32 i, u32 refs)
 {
 	u32 least = cache_units(mq) << FINE_SHIFT;
 	u32 step = max(mq->fine_lifetime >> 10, 1u) * (refs > 1);
-	u32 fine = mq->fine_lifetime - step + step * 8 * (idle_time(mq, i) > mq->lifetime);
+	/* it fell, or would have by now */
+	bool is_longer = (queue_of(mq, i) < queue_for(mq, refs)) | (age_of(mq, i) > mq->lifetime);
+	u32 fine = mq->fine_lifetime - step + step * 8 * is_longer;
 
 	if (mq->tunables[LIFETIME])
 		return;
