@@ -62,8 +62,9 @@
 /* in blocks of the cache; half the range of stamps */
 #define MAX_LIFETIME 16u
 #define FINE_SHIFT 8
-/* accesses: between two looks for expired blocks, and two new lifetimes (a multiple) */
+/* accesses between two looks for expired blocks, two distances, two new lifetimes */
 #define EXPIRE_EVERY 4u
+#define SAMPLE_EVERY 16u
 #define LEARN_EVERY 128u
 
 #define GHOST_WAYS 8u
@@ -211,7 +212,7 @@ static void shift_places(struct mq *mq, u32 from, u32 to)
 }
 
 /* The caller sets the state, which says what queue next is in. */
-static void link_before(struct mq *mq, u32 i, u32 next)
+static __always_inline void link_before(struct mq *mq, u32 i, u32 next)
 {
 	u32 prev = mq->nodes[next].prev;
 
@@ -221,7 +222,7 @@ static void link_before(struct mq *mq, u32 i, u32 next)
 	mq->nodes[next].prev = i;
 }
 
-static void unlink_block(struct mq *mq, u32 i)
+static __always_inline void unlink_block(struct mq *mq, u32 i)
 {
 	struct node *n = mq->nodes + i;
 
@@ -230,7 +231,7 @@ static void unlink_block(struct mq *mq, u32 i)
 	mq->nodes[n->next].prev = n->prev;
 }
 
-static void detach(struct mq *mq, u32 i)
+static __always_inline void detach(struct mq *mq, u32 i)
 {
 	unlink_block(mq, i);
 	shift_places(mq, i, mq->nodes[i].next);
@@ -238,7 +239,7 @@ static void detach(struct mq *mq, u32 i)
 }
 
 /* To the hot end of q. */
-static void append(struct mq *mq, u32 i, u32 q, u32 refs, u32 age)
+static __always_inline void append(struct mq *mq, u32 i, u32 q, u32 refs, u32 age)
 {
 	link_before(mq, i, head(mq, q));
 	set_state(mq, i, q, refs, age);
@@ -319,14 +320,13 @@ static u32 cache_units(const struct mq *mq)
 
 /*
  * A block that had been used again before is used again. Up by 7 steps for a distance
- * above the lifetime, down by one for another: it settles where 7/8 are below. No
- * branches, since one that nobody can foretell costs more than all of it.
+ * above the lifetime (it fell, or should have), down by one for another: it settles where
+ * 7/8 are below. No branches, since one that nobody can foretell costs more than all of it.
  */
 static void learn_distance(struct mq *mq, u32 i, u32 refs)
 {
 	u32 least = cache_units(mq) << FINE_SHIFT;
 	u32 step = max(mq->fine_lifetime >> 10, 1u) * (refs > 1);
-	/* it fell, or would have by now */
 	bool is_longer = (queue_of(mq, i) < queue_for(mq, refs)) | (age_of(mq, i) > mq->lifetime);
 	u32 fine = mq->fine_lifetime - step + step * 8 * is_longer;
 
@@ -550,7 +550,7 @@ static void mq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_di
 	if (!is_held(mq, i))
 		return;
 	refs = refs_of(mq, i);
-	if (!(mq->time % EXPIRE_EVERY))
+	if (!(mq->time % SAMPLE_EVERY))
 		learn_distance(mq, i, refs);
 	refs += refs < MAX_REFS;
 	q = queue_for(mq, refs);
