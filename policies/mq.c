@@ -353,7 +353,7 @@ static unsigned int ghost_find(const u32 *set, u32 hash)
 
 	/* no entry is 0 but an empty one, for none has no references; no early end, no guess */
 	for (k = 0; k < GHOST_WAYS; k++)
-		if (((set[k] ^ hash << GHOST_REFS_BITS) <= MAX_REFS) & !!set[k])
+		if (((set[k] ^ hash << GHOST_REFS_BITS) <= MAX_REFS) & (set[k] != 0))
 			found = k;
 	return found;
 }
