@@ -62,8 +62,10 @@
 /* in blocks of the cache; half the range of stamps */
 #define MAX_LIFETIME 16u
 #define FINE_SHIFT 8
-#define EXPIRE_EVERY 8u	/* accesses */
-#define EXPIRE_MAX 8u	/* blocks of a queue at a time */
+/* accesses between two looks for expired blocks, two distances, two new lifetimes */
+#define EXPIRE_EVERY 4u
+#define SAMPLE_EVERY 16u
+#define LEARN_EVERY 128u
 
 #define GHOST_WAYS 8u
 #define GHOST_REFS_BITS 8
@@ -98,7 +100,7 @@ struct mq {
 	struct pc_policy policy;
 	u32 nr_cblocks;
 	struct node *nodes;	/* behind those of blocks: a head for each queue */
-	u32 len[NR_QUEUES];
+	u32 upper;		/* blocks in all queues but the lowest */
 	u32 held;
 	u32 loaded;		/* without a hint */
 
@@ -109,6 +111,7 @@ struct mq {
 	u32 fine_lifetime;	/* in fractions of a unit */
 
 	u32 place[NR_PLACES];	/* the node that comes next; a head: none in its queue */
+	u32 nr_places;		/* those in use: without walks, or all */
 	u64 walk_id[NR_WALKS];	/* which walk owns the place; 0: none */
 	u64 last_walk_id;
 	u32 walk_patience;	/* insertions for which a walk is left in peace */
@@ -195,15 +198,12 @@ static u32 coldest(const struct mq *mq, u32 q)
 	return mq->nodes[head(mq, q)].next;
 }
 
-/*
- * Places that stood at from go on at to. Hardly ever one does; a conditional move here
- * would make each access wait for the memory of the one before.
- */
+/* Places at from go on at to. A conditional move would wait for the last hit's memory. */
 static void shift_places(struct mq *mq, u32 from, u32 to)
 {
 	unsigned int k;
 
-	for (k = 0; k < NR_PLACES; k++) {
+	for (k = 0; k < mq->nr_places; k++) {
 		if (unlikely(mq->place[k] == from)) {
 			mq->place[k] = to;
 			barrier();
@@ -212,7 +212,7 @@ static void shift_places(struct mq *mq, u32 from, u32 to)
 }
 
 /* The caller sets the state, which says what queue next is in. */
-static void link_before(struct mq *mq, u32 i, u32 next)
+static __always_inline void link_before(struct mq *mq, u32 i, u32 next)
 {
 	u32 prev = mq->nodes[next].prev;
 
@@ -222,16 +222,16 @@ static void link_before(struct mq *mq, u32 i, u32 next)
 	mq->nodes[next].prev = i;
 }
 
-static void unlink_block(struct mq *mq, u32 i)
+static __always_inline void unlink_block(struct mq *mq, u32 i)
 {
 	struct node *n = mq->nodes + i;
 
-	mq->len[queue_of(mq, i)]--;
+	mq->upper -= queue_of(mq, i) > 0;
 	mq->nodes[n->prev].next = n->next;
 	mq->nodes[n->next].prev = n->prev;
 }
 
-static void detach(struct mq *mq, u32 i)
+static __always_inline void detach(struct mq *mq, u32 i)
 {
 	unlink_block(mq, i);
 	shift_places(mq, i, mq->nodes[i].next);
@@ -239,11 +239,11 @@ static void detach(struct mq *mq, u32 i)
 }
 
 /* To the hot end of q. */
-static void append(struct mq *mq, u32 i, u32 q, u32 refs, u32 age)
+static __always_inline void append(struct mq *mq, u32 i, u32 q, u32 refs, u32 age)
 {
 	link_before(mq, i, head(mq, q));
 	set_state(mq, i, q, refs, age);
-	mq->len[q]++;
+	mq->upper += q > 0;
 	/* who waits at the end sees what comes */
 	shift_places(mq, head(mq, q), i);
 }
@@ -259,7 +259,6 @@ static void make_coldest(struct mq *mq, u32 i)
 		age = max(age, age_of(mq, coldest(mq, 0)));
 	link_before(mq, i, coldest(mq, 0));
 	set_state(mq, i, 0, refs, min(age, OLDEST));
-	mq->len[0]++;
 }
 
 /* The place's next block, or NONE at the end of the highest queue. */
@@ -278,23 +277,18 @@ static u32 advance(struct mq *mq, enum place k)
 
 /* Time */
 
-/*
- * The coldest of a queue becomes the hottest of the next lower one: nothing else lies
- * between, so who goes through the queues does not notice, and places stay.
- */
+/* The coldest becomes the hottest of the next lower queue: nothing between, places stay. */
 static void expire(struct mq *mq)
 {
-	u32 q, n;
+	u32 q;
 
 	for (q = 1; q < NR_QUEUES; q++) {
-		for (n = 0; n < EXPIRE_MAX; n++) {
-			u32 i = coldest(mq, q);
+		u32 i = coldest(mq, q);
 
-			if (is_head(mq, i) || age_of(mq, i) <= mq->lifetime)
-				break;
-			unlink_block(mq, i);
-			append(mq, i, q - 1, refs_of(mq, i), 0);
-		}
+		if (is_head(mq, i) || age_of(mq, i) <= mq->lifetime)
+			continue;
+		unlink_block(mq, i);
+		append(mq, i, q - 1, refs_of(mq, i), 0);
 	}
 }
 
@@ -310,11 +304,13 @@ static void refresh(struct mq *mq)
 
 static void pass_time(struct mq *mq)
 {
-	mq->time++;
-	if (mq->time % EXPIRE_EVERY)
+	if (++mq->time % EXPIRE_EVERY)
 		return;
 	expire(mq);
 	refresh(mq);
+	/* seldom: expire() would wait for the memory of all hits before */
+	if (!(mq->time % LEARN_EVERY))
+		mq->lifetime = mq->fine_lifetime >> FINE_SHIFT;
 }
 
 static u32 cache_units(const struct mq *mq)
@@ -324,19 +320,19 @@ static u32 cache_units(const struct mq *mq)
 
 /*
  * A block that had been used again before is used again. Up by 7 steps for a distance
- * above the lifetime, down by one for another: it settles where 7/8 are below. By
- * arithmetic, since a branch that nobody can foretell costs more than all of it.
+ * above the lifetime (it fell, or should have), down by one for another: it settles where
+ * 7/8 are below. No branches, since one that nobody can foretell costs more than all of it.
  */
 static void learn_distance(struct mq *mq, u32 i, u32 refs)
 {
 	u32 least = cache_units(mq) << FINE_SHIFT;
-	u32 step = max(mq->fine_lifetime >> 12, 1u) * (refs > 1);
-	u32 fine = mq->fine_lifetime - step + step * 8 * (idle_time(mq, i) > mq->lifetime);
+	u32 step = max(mq->fine_lifetime >> 10, 1u) * (refs > 1);
+	bool is_longer = (queue_of(mq, i) < queue_for(mq, refs)) | (age_of(mq, i) > mq->lifetime);
+	u32 fine = mq->fine_lifetime - step + step * 8 * is_longer;
 
 	if (mq->tunables[LIFETIME])
 		return;
 	mq->fine_lifetime = clamp(fine, least, least * MAX_LIFETIME);
-	mq->lifetime = mq->fine_lifetime >> FINE_SHIFT;
 }
 
 /* Ghosts: blocks that are not cached, and their references */
@@ -461,6 +457,7 @@ static struct pc_policy *mq_create(const struct pc_policy_type *type,
 	for (i = 0; i < NR_PLACES; i++)
 		mq->place[i] = NONE;
 	mq->place[LOAD] = head(mq, 0);
+	mq->nr_places = WALK;
 	return &mq->policy;
 }
 
@@ -482,7 +479,6 @@ static void mq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dirt
 	/* colder than all that was used, in the order of the calls */
 	link_before(mq, i, mq->place[LOAD]);
 	set_state(mq, i, 0, 1, OLDEST - min(mq->loaded >> mq->unit_shift, OLDEST));
-	mq->len[0]++;
 	if (mq->loaded < mq->nr_cblocks)
 		mq->loaded++;
 }
@@ -554,7 +550,8 @@ static void mq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_di
 	if (!is_held(mq, i))
 		return;
 	refs = refs_of(mq, i);
-	learn_distance(mq, i, refs);
+	if (!(mq->time % SAMPLE_EVERY))
+		learn_distance(mq, i, refs);
 	refs += refs < MAX_REFS;
 	q = queue_for(mq, refs);
 	if (unlikely(is_head(mq, mq->nodes[i].next)) && q == queue_of(mq, i)) {
@@ -621,7 +618,7 @@ static void mq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (refs)
 		pass_time(mq);
 	if ((refs && mq->held >= mq->nr_cblocks - mq->nr_cblocks / 16 - 1) ||
-	    mq->held - mq->len[0] > mq->nr_cblocks - mq->nr_cblocks / 8)
+	    mq->upper > mq->nr_cblocks - mq->nr_cblocks / 8)
 		demote_longest_idle(mq);
 
 	/* a miss that was counted is among the references already */
@@ -705,6 +702,7 @@ static unsigned int mq_walk(struct pc_policy *p, u64 *cursor, unsigned int n, pc
 		slot = *cursor % NR_WALKS;
 		mq->walk_id[slot] = *cursor;
 		mq->place[WALK + slot] = coldest(mq, 0);
+		mq->nr_places = NR_PLACES;
 	}
 	slot = *cursor % NR_WALKS;
 	if (mq->walk_id[slot] != *cursor)
@@ -718,8 +716,10 @@ static unsigned int mq_walk(struct pc_policy *p, u64 *cursor, unsigned int n, pc
 		out[got] = pc_cblock(i);
 	}
 	mq->walk_patience = got ? mq->nr_cblocks : 0;
-	if (!got)
+	if (!got) {
 		mq->walk_id[slot] = 0;
+		mq->nr_places = memchr_inv(mq->walk_id, 0, sizeof(mq->walk_id)) ? NR_PLACES : WALK;
+	}
 	return got;
 }
 

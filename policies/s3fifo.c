@@ -108,6 +108,7 @@ struct s3fifo {
 	u32 stamp[NR_QUEUES];	/* the last one given; they grow along the queue */
 
 	u32 place[NR_PLACES];	/* the node that comes next; a head: none */
+	u32 nr_places;		/* those in use: without walks, or all */
 	u32 walk_id[NR_WALKS];	/* which walk owns the place; 0: none */
 	u32 last_walk_id;
 
@@ -185,7 +186,7 @@ static void shift_places(struct s3fifo *s, u32 from, u32 to)
 {
 	unsigned int k;
 
-	for (k = 0; k < NR_PLACES; k++) {
+	for (k = 0; k < s->nr_places; k++) {
 		if (unlikely(s->place[k] == from)) {
 			s->place[k] = to;
 			barrier();
@@ -424,8 +425,7 @@ static struct pc_policy *s3fifo_create(const struct pc_policy_type *type,
 		s->nodes[head(s, q)].next = head(s, q);
 		s->place[HAND_SMALL + q] = head(s, q);
 	}
-	for (q = 0; q < NR_WALKS; q++)
-		s->place[WALK + q] = NONE;
+	s->nr_places = WALK;
 	return &s->policy;
 }
 
@@ -500,10 +500,8 @@ static void s3fifo_loaded(struct pc_policy *p)
 	unsigned int k;
 
 	s->in_round = false;
-	for (k = 0; k < NR_WALKS; k++) {
+	for (k = 0; k < NR_WALKS; k++)
 		s->walk_id[k] = 0;
-		s->place[WALK + k] = NONE;
-	}
 	sort_queue(s, SMALL);
 	sort_queue(s, MAIN);
 }
@@ -677,6 +675,7 @@ static unsigned int s3fifo_walk(struct pc_policy *p, u64 *cursor, unsigned int n
 		slot = s->last_walk_id % NR_WALKS;
 		s->walk_id[slot] = s->last_walk_id;
 		s->place[WALK + slot] = coldest(s, SMALL);
+		s->nr_places = NR_PLACES;
 	}
 	slot = (u32)*cursor % NR_WALKS;
 	if (s->walk_id[slot] != *cursor)
@@ -693,7 +692,7 @@ static unsigned int s3fifo_walk(struct pc_policy *p, u64 *cursor, unsigned int n
 	}
 	if (!got) {
 		s->walk_id[slot] = 0;
-		*at = NONE;
+		s->nr_places = memchr_inv(s->walk_id, 0, sizeof(s->walk_id)) ? NR_PLACES : WALK;
 	}
 	return got;
 }

@@ -88,12 +88,11 @@ static s64 model_idle(const struct model *m, u32 q, u32 at)
 
 static void model_pass_time(struct model *m)
 {
-	if (++m->time % 8)
+	if (++m->time % 4)
 		return;
 	for (u32 q = 1; q < NR_QUEUES; q++)
-		for (u32 n = 0; n < 8 && m->len[q]; n++)
-			if (m->time - m->e[q][0].used > LIFETIME_SET)
-				model_append(m, q - 1, model_take(m, q, 0));
+		if (m->len[q] && m->time - m->e[q][0].used > LIFETIME_SET)
+			model_append(m, q - 1, model_take(m, q, 0));
 }
 
 static void model_hit(struct model *m, u32 c)
@@ -363,12 +362,11 @@ static void test_mq_lifetime_adapts(void **state)
 	for (u32 i = 0; i < NR; i++)
 		short_stamps->inserted(p, pc_cblock(i), pc_oblock(i));
 	assert_int_equal(mq->lifetime, units);
-	/* each block in turn, 6 hits of block 0 between: mostly at 7 times the cache */
-	for (int n = 0; n < 40000; n++) {
-		short_stamps->hit(p, pc_cblock(n % NR), pc_oblock(0), PC_READ);
-		for (int k = 0; k < 6 && n % NR; k++)
-			if (n % 4 == 0)
-				short_stamps->hit(p, pc_cblock(0), pc_oblock(0), PC_READ);
+	/* each block in turn, and two hits of block 0 between: a third at 3 caches' distance */
+	for (u32 n = 0; n < 40000; n++) {
+		short_stamps->hit(p, pc_cblock(1 + n % (NR - 1)), pc_oblock(0), PC_READ);
+		short_stamps->hit(p, pc_cblock(0), pc_oblock(0), PC_READ);
+		short_stamps->hit(p, pc_cblock(0), pc_oblock(0), PC_READ);
 	}
 	assert_true(mq->lifetime >= 2 * units);
 	for (int n = 0; n < 40000; n++)
