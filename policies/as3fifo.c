@@ -14,7 +14,7 @@
  * enters main. Had its queue been an eighth of the cache longer, that would have been a
  * hit: the small queue's target grows by one block for a ghost of its own, and shrinks
  * by one for a ghost of main. All constants are fractions of the cache; nothing is tuned
- * to a size. A hit writes one word and moves nothing.
+ * to a size. A hit moves nothing.
  *
  * Candidates for demotion move to a list of their own, so that a round of victims()
  * starts with those that were refused. A step there looks at a bounded number of blocks.
@@ -48,12 +48,15 @@
 #define STATE_BITS 4
 #define STAMP_MASK (U32_MAX >> STATE_BITS)
 
+/* as many hits pass for one entry into the small queue */
+#define HITS_AN_ENTRY 8u
+
 /* a hint: queue, how long ago the block did not enter it, hits; so coldest sorts first */
 #define HINT_MAIN (1u << 30)
 #define HINT_AGE_SHIFT 2
 
 /* how many blocks one candidate may cost */
-#define STEPS_MAX 32u
+#define STEPS_MAX 64u
 
 #define GHOST_WAYS 8u
 #define GHOST_MAIN (1u << 16)
@@ -97,6 +100,7 @@ struct as3fifo {
 	u32 gone[NR_QUEUES];	/* of these, offered in this round and not removed yet */
 	u32 entered[NR_QUEUES];	/* counts what entered, from nr_cblocks on */
 	u32 demoted[NR_QUEUES];
+	u32 hits;
 	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
@@ -241,8 +245,12 @@ static void enter(struct as3fifo *a, u32 i, enum queue q, u32 hits)
 
 static void leave(struct as3fifo *a, u32 i)
 {
+	enum queue q = queue_of(a, i);
+
 	detach(a, i);
-	a->size[queue_of(a, i)]--;
+	a->size[q]--;
+	if (a->nodes[i].state & OFFERED && a->gone[q])
+		a->gone[q]--;
 }
 
 /* A block that was hit enough goes on, or round again. */
@@ -515,7 +523,12 @@ static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum 
 	struct as3fifo *a = to_as3fifo(p);
 	u32 i = pc_from_cblock(c);
 
-	if (!is_linked(a, i) || freq(a, i) == FREQ_MAX)
+	if (!is_linked(a, i))
+		return;
+	/* hits are time too, or the last to come in would stay uncounted while all hit */
+	if (++a->hits % HITS_AN_ENTRY == 0)
+		a->entered[SMALL]++;
+	if (freq(a, i) == FREQ_MAX)
 		return;
 	if (queue_of(a, i) == MAIN || age(a, i) >= a->correlated)
 		a->nodes[i].state++;
@@ -573,22 +586,20 @@ static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 	/* what was not offered did not leave for want of room */
 	if (!(a->nodes[i].state & OFFERED))
 		return;
-	if (a->gone[q])
-		a->gone[q]--;
 	ghost_add(a, a->nodes[i].hash, q);
 }
 
-/* The queue that is too long, as if all that is offered were gone; or NONE: both empty. */
+/* From the queue that is too long, as if all offered were gone; NONE: both are empty. */
 static u32 next_in_queue(struct as3fifo *a)
 {
-	u32 small = block_after(a, marker(a, HEAD + SMALL));
-	u32 main = block_after(a, marker(a, HEAD + MAIN));
+	u32 from_small = block_after(a, marker(a, HEAD + SMALL));
+	u32 from_main = block_after(a, marker(a, HEAD + MAIN));
 
-	if (is_head(a, main))
-		return is_head(a, small) ? NONE : small;
-	if (is_head(a, small) || a->size[SMALL] - a->gone[SMALL] < a->target)
-		return main;
-	return small;
+	if (is_head(a, from_main))
+		return is_head(a, from_small) ? NONE : from_small;
+	if (is_head(a, from_small) || a->size[SMALL] - a->gone[SMALL] < a->target)
+		return from_main;
+	return from_small;
 }
 
 /* A block that was refused in another round, else one from a queue. */
@@ -724,7 +735,7 @@ static int as3fifo_set(struct pc_policy *p, const char *key, const char *value, 
 	}
 	a->fixed_percent = n;
 	if (n)
-		a->target = max((u32)((u64)a->nr_cblocks * n / 100), 1u);
+		a->target = max(a->nr_cblocks / 100 * n + a->nr_cblocks % 100 * n / 100, 1u);
 	else
 		a->target = clamp(a->target, a->target_min, a->target_max);
 	return 0;

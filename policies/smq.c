@@ -3,8 +3,8 @@
  * [S] Policy smq: stochastic multi-queue, after dm-cache's documentation; own design.
  *
  * Cached blocks are in four levels of LRU queues, each with a share of the cache. A hit
- * moves a block up a level; a level that is over its share drops its coldest block to
- * the level below. Demotion takes the coldest of level 0, or of those above while level
+ * moves a block up a level; a level that is over its share, and what those above leave
+ * of theirs, drops its coldest block to the level below. Demotion takes the coldest of level 0, or of those above while level
  * 0 is short of its share. Hits right after a block came in are not counted: they are
  * one access in pieces (the correlated references of 2Q).
  *
@@ -48,6 +48,9 @@
 #define OFFERED NR_LEVELS
 #define STATE_BITS 4
 #define STAMP_MASK (U32_MAX >> STATE_BITS)
+
+/* as many hits pass for one entry into level 0 */
+#define HITS_AN_ENTRY 8u
 
 /* a hint: level, and how long ago the block did not enter it; so coldest sorts first */
 #define HINT_LEVEL_SHIFT 30
@@ -102,6 +105,7 @@ struct smq {
 	u32 gone[NR_LEVELS];	/* of these, offered in this round and not removed yet */
 	u32 entered[NR_LEVELS];	/* counts what entered, from nr_cblocks on */
 	u32 demoted[2];		/* from level 0, and from those above */
+	u32 all_hits;
 	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
@@ -258,21 +262,47 @@ static void leave(struct smq *smq, u32 i)
 		smq->gone[level]--;
 }
 
-static u32 share_of(const struct smq *smq, unsigned int level)
+/* Whether a level and those above hold more than they may: one may use another's share. */
+static bool is_over_share(const struct smq *smq, unsigned int level)
 {
-	return level ? (smq->nr_cblocks - smq->share) / (NR_LEVELS - 1) : smq->share;
+	u32 share = (smq->nr_cblocks - smq->share) / (NR_LEVELS - 1) * (NR_LEVELS - level);
+	u32 size = 0;
+
+	for (; level < NR_LEVELS; level++)
+		size += smq->size[level];
+	return size > share;
+}
+
+/*
+ * The coldest block of a level becomes the hottest of the one below. A walk that would
+ * have come to it next goes with it; one past it has passed the level below, too.
+ */
+static void drop(struct smq *smq, u32 i, unsigned int level)
+{
+	u32 before = smq->nodes[i].prev;
+
+	leave(smq, i);
+	enter(smq, i, level - 1);
+	while (!is_head(smq, before)) {
+		u32 m = before;
+
+		before = smq->nodes[m].prev;
+		if (m < marker(smq, WALK))
+			continue;
+		detach(smq, m);
+		link_before(smq, m, i);
+	}
 }
 
 /* After a block entered a level: what is over the share goes down, a block a level. */
 static void redistribute(struct smq *smq, unsigned int level)
 {
-	for (; level && smq->size[level] > share_of(smq, level); level--) {
+	for (; level && is_over_share(smq, level); level--) {
 		u32 coldest = block_after(smq, marker(smq, HEAD + level));
 
 		if (is_head(smq, coldest))
 			return;
-		leave(smq, coldest);
-		enter(smq, coldest, level - 1);
+		drop(smq, coldest, level);
 	}
 }
 
@@ -433,7 +463,7 @@ static void set_sizes(struct smq *smq, u32 nr)
 		smq->entered[level] = nr;
 	smq->share = max(nr / 8, 1u);
 	smq->share_min = max(nr / 64, 1u);
-	smq->share_max = max(nr - nr / 16, 1u);
+	smq->share_max = max(nr / 3, 1u);
 	smq->period = max(nr / 4, 64u);
 	smq->nr_sets = DIV_ROUND_UP(nr, HOT_WAYS);
 	while (nr / 8 >> smq->tick_shift > WINDOW_TICKS)
@@ -584,6 +614,9 @@ static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_d
 	if (!is_linked(smq, i))
 		return;
 	smq->hits++;
+	/* hits are time too, or the last to come in would stay uncounted while all hit */
+	if (++smq->all_hits % HITS_AN_ENTRY == 0)
+		smq->entered[0]++;
 	level = level_of(smq, i);
 	if (!level && age(smq, i) < smq->correlated)
 		return;
