@@ -201,12 +201,16 @@ static enum queue ghost_queue(u32 ghost)
 }
 
 /* A block that left main is a ghost for a quarter of the time: its age counts fourfold. */
+static u32 age_in_ticks(u32 ghost, u32 small_now, u32 main_now)
+{
+	return ghost & GHOST_MAIN ? ((main_now - ghost) & GHOST_TIME_MASK) << 2 :
+		(small_now - ghost) & GHOST_TIME_MASK;
+}
+
 static u32 ghost_age(const struct as3fifo *a, u32 ghost)
 {
-	enum queue q = ghost_queue(ghost);
-	u32 now = a->demoted[q] >> a->tick_shift;
-
-	return ((now - ghost) & GHOST_TIME_MASK) << (q == MAIN ? 2 : 0);
+	return age_in_ticks(ghost, a->demoted[SMALL] >> a->tick_shift,
+			    a->demoted[MAIN] >> a->tick_shift);
 }
 
 static u32 *ghost_find(struct as3fifo *a, u32 hash)
@@ -224,12 +228,15 @@ static u32 *ghost_find(struct as3fifo *a, u32 hash)
 /* The way for a new ghost: one that is empty, else the oldest, which may be none by now. */
 static u32 *ghost_room(struct as3fifo *a, u32 hash)
 {
+	u32 small_now = a->demoted[SMALL] >> a->tick_shift;
+	u32 main_now = a->demoted[MAIN] >> a->tick_shift;
 	u32 *set = ghost_set(a, hash), oldest = 0;
 	unsigned int i;
 
 	/* without branches: they would be mispredicted, and hold up what follows */
 	for (i = 0; i < GHOST_WAYS; i++) {
-		u32 age = set[i] ? ghost_age(a, set[i]) : 4 * GHOST_TIME_MASK;
+		u32 age = set[i] ? age_in_ticks(set[i], small_now, main_now) :
+			4 * GHOST_TIME_MASK;
 
 		oldest = max(oldest, age * GHOST_WAYS + i);
 	}

@@ -17,9 +17,10 @@
  *
  * Two things adapt. Each period compares the cache's hit ratio with that of the hotspot
  * queue, taken over misses: the threshold falls while the cache does worse, and rises
- * while it does better. And a promoted block that was demoted within the last eighth of
- * a cache full would have been a hit if its part of the cache were longer: level 0's
- * share grows by a block, or shrinks by two, depending on where the area lost one.
+ * while it does better. And a block that missed before, in an area that lost one within
+ * the last thirty-second part of a cache full of demotions, would have been a hit if its
+ * part of the cache were longer: level 0's share grows by a block for a loss of level 0,
+ * and shrinks by four for one of the levels above, which are the more valuable.
  *
  * Memory: 16 bytes a block for the levels, 8 for one area of the hotspot queue.
  *
@@ -46,6 +47,9 @@
 #define OFFERED NR_LEVELS
 #define STATE_BITS QUEUES_STATE_BITS
 #define STAMP_MASK QUEUES_STAMP_MASK
+
+/* blocks that level 0 gives back for a loss above it */
+#define SHRINK 4u
 
 /* as many hits pass for one entry into level 0 */
 #define HITS_AN_ENTRY 8u
@@ -275,7 +279,7 @@ static void adapt_share(struct smq *smq, const struct area *area)
 	if (!upper)
 		smq->share = min(smq->share + 1, smq->share_max);
 	else
-		smq->share = max(smq->share, smq->share_min + 2) - 2;
+		smq->share = max(smq->share, smq->share_min + SHRINK) - SHRINK;
 }
 
 /* Laxer while the cache does worse than the hotspot queue would, else stricter. */
@@ -370,12 +374,12 @@ static void set_sizes(struct smq *smq, u32 nr)
 		smq->entered[level] = nr;
 	smq->share = max(nr / 8, 1u);
 	smq->share_min = max(nr / 64, 1u);
-	smq->share_max = max(nr / 3, 1u);
+	smq->share_max = max(nr / 2, 1u);
 	smq->period = max(nr / 4, 64u);
 	smq->nr_sets = DIV_ROUND_UP(nr, HOT_WAYS);
-	while (nr / 8 >> smq->tick_shift > WINDOW_TICKS)
+	while (nr / 32 >> smq->tick_shift > WINDOW_TICKS)
 		smq->tick_shift++;
-	smq->window = nr / 8 >> smq->tick_shift;
+	smq->window = nr / 32 >> smq->tick_shift;
 	/* a block may stay for 16 times as many entries as there are blocks, at least */
 	while (nr >> smq->stamp_shift > STAMP_MASK >> 4 && smq->stamp_shift < STATE_BITS)
 		smq->stamp_shift++;
@@ -483,9 +487,12 @@ static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_d
 	if (!level && age(smq, i) < smq->correlated)
 		return;
 	leave(smq, i);
-	level = min(level + 1, NR_LEVELS - 1);
-	enter(smq, i, level);
-	redistribute(smq, level);
+	if (level == NR_LEVELS - 1) {
+		enter(smq, i, level);
+		return;
+	}
+	enter(smq, i, level + 1);
+	redistribute(smq, level + 1);
 }
 
 static enum pc_verdict smq_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,

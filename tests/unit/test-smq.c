@@ -234,7 +234,7 @@ static void test_smq_share_adapts(void **state)
 	assert_int_equal(c.demoted, 0);
 	smq->share = share;
 	policy_cache_access(&c, 0, 0);
-	assert_int_equal(smq->share, share - 2);
+	assert_int_equal(smq->share, share - SHRINK);
 	policy_cache_exit(&c);
 }
 
