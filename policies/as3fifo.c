@@ -14,7 +14,7 @@
  * enters main. Had its queue been an eighth of the cache longer, that would have been a
  * hit: the small queue's target grows by one block for a ghost of its own, and shrinks
  * by one for a ghost of main. All constants are fractions of the cache; nothing is tuned
- * to a size. A hit writes one word and moves nothing.
+ * to a size. A hit moves nothing.
  *
  * Candidates for demotion move to a list of their own, so that a round of victims()
  * starts with those that were refused. A step there looks at a bounded number of blocks.
@@ -36,24 +36,24 @@
 #include <linux/vmalloc.h>
 
 #include "policy.h"
-
-#define NONE 0xffffffffu
-#define MAX_CBLOCKS (1u << 30)
-#define NR_WALKS 4u
+#include "queues.h"
 
 /* node.state: when the block entered its queue << STATE_BITS | what is below */
 #define FREQ_MAX 3u
 #define IN_MAIN (1u << 2)
 #define OFFERED (1u << 3)
-#define STATE_BITS 4
-#define STAMP_MASK (U32_MAX >> STATE_BITS)
+#define STATE_BITS QUEUES_STATE_BITS
+#define STAMP_MASK QUEUES_STAMP_MASK
+
+/* as many hits pass for one entry into the small queue */
+#define HITS_AN_ENTRY 8u
 
 /* a hint: queue, how long ago the block did not enter it, hits; so coldest sorts first */
 #define HINT_MAIN (1u << 30)
 #define HINT_AGE_SHIFT 2
 
 /* how many blocks one candidate may cost */
-#define STEPS_MAX 32u
+#define STEPS_MAX 64u
 
 #define GHOST_WAYS 8u
 #define GHOST_MAIN (1u << 16)
@@ -63,27 +63,19 @@
 /* as many ticks make a ghost queue at most, and the clock 8 of those */
 #define GHOST_TICKS 4096u
 
-struct node {
-	u32 prev;
-	u32 next;	/* NONE: not in a list */
-	u32 hash;	/* of its oblock */
-	u32 state;
-};
-
 enum queue {
 	SMALL,
 	MAIN,
 	NR_QUEUES,
 };
 
-/* Nodes behind those of the cache blocks, counted from nr_cblocks. */
 enum marker {
+	OFFERS,		/* head of the candidates */
 	HEAD,		/* of each queue; next: coldest, prev: hottest */
-	OFFERS = HEAD + NR_QUEUES,	/* head of the candidates */
-	LOAD,		/* in main: load() without a hint puts blocks before it */
+	NR_HEADS = HEAD + NR_QUEUES,
+	LOAD = NR_HEADS + QUEUES_WALKS,	/* in main: load() without a hint puts blocks before it */
 	VICTIM,		/* in offers: what lies before it was offered in this round */
-	WALK,
-	NR_MARKERS = WALK + NR_WALKS,
+	NR_MARKERS,
 };
 
 struct as3fifo {
@@ -97,6 +89,7 @@ struct as3fifo {
 	u32 gone[NR_QUEUES];	/* of these, offered in this round and not removed yet */
 	u32 entered[NR_QUEUES];	/* counts what entered, from nr_cblocks on */
 	u32 demoted[NR_QUEUES];
+	u32 hits;
 	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
@@ -111,18 +104,11 @@ struct as3fifo {
 	u32 refused;		/* offered and not removed */
 	u32 removed;		/* since the round began */
 
-	u32 walk_id[NR_WALKS];	/* which walk owns the marker */
-	u32 last_walk_id;
-
 	u32 ghost_age_max;	/* in ticks: a cache full of demotions */
 	u32 ghost_sets;
 	u32 *ghosts;		/* 0: none */
 
-	struct node *nodes;
-	struct {
-		u32 first;
-		u32 last;
-	} bucket[256];		/* scratch of loaded() */
+	struct queues queues;	/* key: hash of the oblock */
 };
 
 static struct as3fifo *to_as3fifo(struct pc_policy *p)
@@ -130,92 +116,21 @@ static struct as3fifo *to_as3fifo(struct pc_policy *p)
 	return container_of(p, struct as3fifo, policy);
 }
 
-/* The lists */
-
 static u32 marker(const struct as3fifo *a, unsigned int m)
 {
-	return a->nr_cblocks + m;
-}
-
-static bool is_marker(const struct as3fifo *a, u32 i)
-{
-	return i >= a->nr_cblocks;
-}
-
-static bool is_head(const struct as3fifo *a, u32 i)
-{
-	return i >= marker(a, HEAD) && i <= marker(a, OFFERS);
-}
-
-static bool is_linked(const struct as3fifo *a, u32 i)
-{
-	return a->nodes[i].next != NONE;
-}
-
-static void link_before(struct as3fifo *a, u32 i, u32 next)
-{
-	u32 prev = a->nodes[next].prev;
-
-	a->nodes[i].prev = prev;
-	a->nodes[i].next = next;
-	a->nodes[prev].next = i;
-	a->nodes[next].prev = i;
-}
-
-static void detach(struct as3fifo *a, u32 i)
-{
-	struct node *n = a->nodes + i;
-
-	a->nodes[n->prev].next = n->next;
-	a->nodes[n->next].prev = n->prev;
-	n->next = NONE;
-}
-
-static void detach_marker(struct as3fifo *a, unsigned int m)
-{
-	if (is_linked(a, marker(a, m)))
-		detach(a, marker(a, m));
-}
-
-/* To the cold end of a list. */
-static void put_marker(struct as3fifo *a, unsigned int m, u32 head)
-{
-	detach_marker(a, m);
-	link_before(a, marker(a, m), a->nodes[head].next);
-}
-
-/* The block after node i, or the head of the list. */
-static u32 block_after(const struct as3fifo *a, u32 i)
-{
-	do
-		i = a->nodes[i].next;
-	while (is_marker(a, i) && !is_head(a, i));
-	return i;
-}
-
-/* The block that the marker has come to, or the head; the marker goes behind a block. */
-static u32 advance_marker(struct as3fifo *a, unsigned int m)
-{
-	u32 me = marker(a, m);
-	u32 block = block_after(a, me);
-
-	if (is_head(a, block))
-		return block;
-	detach(a, me);
-	link_before(a, me, a->nodes[block].next);
-	return block;
+	return queues_marker(&a->queues, m);
 }
 
 /* The queues */
 
 static enum queue queue_of(const struct as3fifo *a, u32 i)
 {
-	return a->nodes[i].state & IN_MAIN ? MAIN : SMALL;
+	return a->queues.nodes[i].state & IN_MAIN ? MAIN : SMALL;
 }
 
 static u32 freq(const struct as3fifo *a, u32 i)
 {
-	return a->nodes[i].state & FREQ_MAX;
+	return a->queues.nodes[i].state & FREQ_MAX;
 }
 
 /* When the block entered its queue, counted back from now, in units of the stamps. */
@@ -223,26 +138,30 @@ static u32 age(const struct as3fifo *a, u32 i)
 {
 	u32 now = a->entered[queue_of(a, i)] >> a->stamp_shift;
 
-	return (now - (a->nodes[i].state >> STATE_BITS)) & STAMP_MASK;
+	return (now - (a->queues.nodes[i].state >> STATE_BITS)) & STAMP_MASK;
 }
 
 static void set_state(struct as3fifo *a, u32 i, u32 stamp, u32 flags)
 {
-	a->nodes[i].state = stamp << STATE_BITS | flags;
+	a->queues.nodes[i].state = stamp << STATE_BITS | flags;
 }
 
 /* A block that is in no list becomes the last of a queue. */
 static void enter(struct as3fifo *a, u32 i, enum queue q, u32 hits)
 {
 	set_state(a, i, ++a->entered[q] >> a->stamp_shift, hits | (q == MAIN ? IN_MAIN : 0));
-	link_before(a, i, marker(a, HEAD + q));
+	link_before(&a->queues, i, marker(a, HEAD + q));
 	a->size[q]++;
 }
 
 static void leave(struct as3fifo *a, u32 i)
 {
-	detach(a, i);
-	a->size[queue_of(a, i)]--;
+	enum queue q = queue_of(a, i);
+
+	detach(&a->queues, i);
+	a->size[q]--;
+	if (a->queues.nodes[i].state & OFFERED && a->gone[q])
+		a->gone[q]--;
 }
 
 /* A block that was hit enough goes on, or round again. */
@@ -282,12 +201,16 @@ static enum queue ghost_queue(u32 ghost)
 }
 
 /* A block that left main is a ghost for a quarter of the time: its age counts fourfold. */
+static u32 age_in_ticks(u32 ghost, u32 small_now, u32 main_now)
+{
+	return ghost & GHOST_MAIN ? ((main_now - ghost) & GHOST_TIME_MASK) << 2 :
+		(small_now - ghost) & GHOST_TIME_MASK;
+}
+
 static u32 ghost_age(const struct as3fifo *a, u32 ghost)
 {
-	enum queue q = ghost_queue(ghost);
-	u32 now = a->demoted[q] >> a->tick_shift;
-
-	return ((now - ghost) & GHOST_TIME_MASK) << (q == MAIN ? 2 : 0);
+	return age_in_ticks(ghost, a->demoted[SMALL] >> a->tick_shift,
+			    a->demoted[MAIN] >> a->tick_shift);
 }
 
 static u32 *ghost_find(struct as3fifo *a, u32 hash)
@@ -305,12 +228,15 @@ static u32 *ghost_find(struct as3fifo *a, u32 hash)
 /* The way for a new ghost: one that is empty, else the oldest, which may be none by now. */
 static u32 *ghost_room(struct as3fifo *a, u32 hash)
 {
+	u32 small_now = a->demoted[SMALL] >> a->tick_shift;
+	u32 main_now = a->demoted[MAIN] >> a->tick_shift;
 	u32 *set = ghost_set(a, hash), oldest = 0;
 	unsigned int i;
 
 	/* without branches: they would be mispredicted, and hold up what follows */
 	for (i = 0; i < GHOST_WAYS; i++) {
-		u32 age = set[i] ? ghost_age(a, set[i]) : 4 * GHOST_TIME_MASK;
+		u32 age = set[i] ? age_in_ticks(set[i], small_now, main_now) :
+			4 * GHOST_TIME_MASK;
 
 		oldest = max(oldest, age * GHOST_WAYS + i);
 	}
@@ -344,11 +270,6 @@ static size_t ghost_bytes(const struct as3fifo *a)
 	return (size_t)a->ghost_sets * GHOST_WAYS * sizeof(*a->ghosts);
 }
 
-static size_t node_bytes(const struct as3fifo *a)
-{
-	return ((size_t)a->nr_cblocks + NR_MARKERS) * sizeof(*a->nodes);
-}
-
 /* Operations */
 
 static void as3fifo_destroy(struct pc_policy *p)
@@ -356,7 +277,7 @@ static void as3fifo_destroy(struct pc_policy *p)
 	struct as3fifo *a = to_as3fifo(p);
 
 	vfree(a->ghosts);
-	vfree(a->nodes);
+	vfree(a->queues.nodes);
 	kfree(a);
 }
 
@@ -382,9 +303,8 @@ static struct pc_policy *as3fifo_create(const struct pc_policy_type *type,
 					const struct pc_policy_params *params)
 {
 	struct as3fifo *a;
-	u32 i;
 
-	if (!params->nr_cblocks || params->nr_cblocks > MAX_CBLOCKS)
+	if (!params->nr_cblocks || params->nr_cblocks > QUEUES_MAX_BLOCKS)
 		return NULL;
 
 	a = kzalloc(sizeof(*a), GFP_KERNEL);
@@ -393,19 +313,13 @@ static struct pc_policy *as3fifo_create(const struct pc_policy_type *type,
 	a->policy.type = type;
 	set_sizes(a, params->nr_cblocks);
 	a->ghosts = vzalloc(ghost_bytes(a));
-	a->nodes = vzalloc(node_bytes(a));
-	if (!a->ghosts || !a->nodes) {
+	if (!a->ghosts ||
+	    !queues_create(&a->queues, a->nr_cblocks, NR_HEADS, NR_MARKERS)) {
 		as3fifo_destroy(&a->policy);
 		return NULL;
 	}
 
-	for (i = 0; i < a->nr_cblocks + NR_MARKERS; i++)
-		a->nodes[i].next = NONE;
-	for (i = marker(a, HEAD); i <= marker(a, OFFERS); i++) {
-		a->nodes[i].prev = i;
-		a->nodes[i].next = i;
-	}
-	put_marker(a, LOAD, marker(a, HEAD + MAIN));
+	put_marker(&a->queues, marker(a, LOAD), marker(a, HEAD + MAIN));
 	return &a->policy;
 }
 
@@ -420,89 +334,48 @@ static void as3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool
 	u32 i = pc_from_cblock(c), stamp;
 	enum queue q = !has_hint || hint & HINT_MAIN ? MAIN : SMALL;
 
-	if (is_linked(a, i))
+	if (is_linked(&a->queues, i))
 		return;
 	a->held++;
 	a->size[q]++;
-	a->nodes[i].hash = hash_oblock(o);
+	a->queues.nodes[i].key = hash_oblock(o);
 
 	if (has_hint) {
 		a->has_hints = true;
 		set_state(a, i, hint >> HINT_AGE_SHIFT & STAMP_MASK,
 			  (hint & FREQ_MAX) | (q == MAIN ? IN_MAIN : 0));
-		link_before(a, i, marker(a, HEAD + q));
+		link_before(&a->queues, i, marker(a, HEAD + q));
 		return;
 	}
 	if (a->loaded < a->nr_cblocks)
 		a->loaded++;
 	stamp = a->loaded >> a->stamp_shift;
 	set_state(a, i, stamp, IN_MAIN);
-	link_before(a, i, marker(a, LOAD));
-}
-
-/*
- * Distributes the blocks of a chain by one byte of the stamp, and collects them again: a
- * pass of a radix sort, which keeps the order of equals. The chain is singly linked from
- * first, and ends with the head of a queue.
- */
-static u32 sort_pass(struct as3fifo *a, u32 first, u32 head, unsigned int shift)
-{
-	u32 i, next, *tail = &first;
-	unsigned int b;
-
-	for (b = 0; b < ARRAY_SIZE(a->bucket); b++)
-		a->bucket[b].first = NONE;
-
-	for (i = first; i != head; i = next) {
-		b = a->nodes[i].state >> shift & 0xff;
-		next = a->nodes[i].next;
-		if (a->bucket[b].first == NONE)
-			a->bucket[b].first = i;
-		else
-			a->nodes[a->bucket[b].last].next = i;
-		a->bucket[b].last = i;
-	}
-
-	for (b = 0; b < ARRAY_SIZE(a->bucket); b++) {
-		if (a->bucket[b].first == NONE)
-			continue;
-		*tail = a->bucket[b].first;
-		tail = &a->nodes[a->bucket[b].last].next;
-	}
-	*tail = head;
-	return first;
+	link_before(&a->queues, i, marker(a, LOAD));
 }
 
 /* Sorts what follows a node by the stamps, and gives new ones. */
 static void sort_after(struct as3fifo *a, u32 start, enum queue q)
 {
-	u32 head = marker(a, HEAD + q), first = a->nodes[start].next;
-	u32 i, prev = start;
-	unsigned int shift;
+	u32 i, head = marker(a, HEAD + q);
 
-	for (shift = STATE_BITS; shift < 32; shift += 8)
-		first = sort_pass(a, first, head, shift);
-
-	a->nodes[start].next = first;
-	for (i = first; i != head; prev = i, i = a->nodes[i].next) {
-		u32 flags = a->nodes[i].state & (IN_MAIN | FREQ_MAX);
-
-		a->nodes[i].prev = prev;
-		set_state(a, i, ++a->entered[q] >> a->stamp_shift, flags);
-	}
-	a->nodes[head].prev = prev;
+	queues_sort(&a->queues, start, head);
+	for (i = a->queues.nodes[start].next; i != head; i = a->queues.nodes[i].next)
+		set_state(a, i, ++a->entered[q] >> a->stamp_shift,
+			  a->queues.nodes[i].state & ((1u << STATE_BITS) - 1));
 }
 
 static void as3fifo_loaded(struct pc_policy *p)
 {
 	struct as3fifo *a = to_as3fifo(p);
-	unsigned int m;
+	u32 m;
 
 	if (!a->has_hints)
 		return;
 	/* only blocks may follow the load point */
-	for (m = LOAD + 1; m < NR_MARKERS; m++)
-		detach_marker(a, m);
+	for (m = NR_HEADS; m < NR_MARKERS; m++)
+		if (m != LOAD)
+			detach_marker(&a->queues, marker(a, m));
 	sort_after(a, marker(a, HEAD + SMALL), SMALL);
 	sort_after(a, marker(a, LOAD), MAIN);
 	/* what the target had come to shows in the size */
@@ -515,10 +388,15 @@ static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum 
 	struct as3fifo *a = to_as3fifo(p);
 	u32 i = pc_from_cblock(c);
 
-	if (!is_linked(a, i) || freq(a, i) == FREQ_MAX)
+	if (!is_linked(&a->queues, i))
+		return;
+	/* hits are time too, or the last to come in would stay uncounted while all hit */
+	if (++a->hits % HITS_AN_ENTRY == 0)
+		a->entered[SMALL]++;
+	if (freq(a, i) == FREQ_MAX)
 		return;
 	if (queue_of(a, i) == MAIN || age(a, i) >= a->correlated)
-		a->nodes[i].state++;
+		a->queues.nodes[i].state++;
 }
 
 /* A ghost is proof of reuse only if somebody asked for it. */
@@ -542,7 +420,7 @@ static void as3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	u32 i = pc_from_cblock(c), hash = hash_oblock(o), *ghost;
 	enum queue q = SMALL;
 
-	if (is_linked(a, i))
+	if (is_linked(&a->queues, i))
 		return;
 	ghost = ghost_find(a, hash);
 	if (ghost && *ghost & GHOST_ASKED) {
@@ -552,7 +430,7 @@ static void as3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (ghost)
 		*ghost = 0;
 	a->held++;
-	a->nodes[i].hash = hash;
+	a->queues.nodes[i].key = hash;
 	enter(a, i, q, 0);
 }
 
@@ -562,7 +440,7 @@ static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 	u32 i = pc_from_cblock(c);
 	enum queue q;
 
-	if (!is_linked(a, i))
+	if (!is_linked(&a->queues, i))
 		return;
 	q = queue_of(a, i);
 	leave(a, i);
@@ -571,40 +449,38 @@ static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 	if (a->refused)
 		a->refused--;
 	/* what was not offered did not leave for want of room */
-	if (!(a->nodes[i].state & OFFERED))
+	if (!(a->queues.nodes[i].state & OFFERED))
 		return;
-	if (a->gone[q])
-		a->gone[q]--;
-	ghost_add(a, a->nodes[i].hash, q);
+	ghost_add(a, a->queues.nodes[i].key, q);
 }
 
-/* The queue that is too long, as if all that is offered were gone; or NONE: both empty. */
+/* From the queue that is too long, as if all offered were gone; NONE: both are empty. */
 static u32 next_in_queue(struct as3fifo *a)
 {
-	u32 small = block_after(a, marker(a, HEAD + SMALL));
-	u32 main = block_after(a, marker(a, HEAD + MAIN));
+	u32 from_small = block_after(&a->queues, marker(a, HEAD + SMALL));
+	u32 from_main = block_after(&a->queues, marker(a, HEAD + MAIN));
 
-	if (is_head(a, main))
-		return is_head(a, small) ? NONE : small;
-	if (is_head(a, small) || a->size[SMALL] - a->gone[SMALL] < a->target)
-		return main;
-	return small;
+	if (is_head(&a->queues, from_main))
+		return is_head(&a->queues, from_small) ? NONE : from_small;
+	if (is_head(&a->queues, from_small) || a->size[SMALL] - a->gone[SMALL] < a->target)
+		return from_main;
+	return from_small;
 }
 
 /* A block that was refused in another round, else one from a queue. */
 static u32 next_candidate(struct as3fifo *a)
 {
-	u32 i = block_after(a, marker(a, VICTIM));
+	u32 i = block_after(&a->queues, marker(a, VICTIM));
 
-	return is_head(a, i) ? next_in_queue(a) : i;
+	return is_head(&a->queues, i) ? next_in_queue(a) : i;
 }
 
 /* Moves the candidate behind those that were offered in this round. */
 static void offer(struct as3fifo *a, u32 i)
 {
-	detach(a, i);
-	link_before(a, i, marker(a, VICTIM));
-	a->nodes[i].state |= OFFERED;
+	detach(&a->queues, i);
+	link_before(&a->queues, i, marker(a, VICTIM));
+	a->queues.nodes[i].state |= OFFERED;
 	a->gone[queue_of(a, i)]++;
 	a->offered++;
 	a->refused++;
@@ -617,10 +493,10 @@ static void offer(struct as3fifo *a, u32 i)
  */
 static void begin_round(struct as3fifo *a)
 {
-	if (is_linked(a, marker(a, VICTIM)) &&
+	if (is_linked(&a->queues, marker(a, VICTIM)) &&
 	    (!a->removed || a->removed < a->refused / 16))
 		return;
-	put_marker(a, VICTIM, marker(a, OFFERS));
+	put_marker(&a->queues, marker(a, VICTIM), marker(a, OFFERS));
 	memset(a->gone, 0, sizeof(a->gone));
 	a->offered = 0;
 	a->refused = 0;
@@ -639,7 +515,7 @@ static unsigned int as3fifo_victims(struct pc_policy *p, unsigned int n, pc_cblo
 		if (a->offered < a->held)
 			i = next_candidate(a);
 		if (i == NONE) {
-			detach_marker(a, VICTIM);
+			detach_marker(&a->queues, marker(a, VICTIM));
 			break;
 		}
 		if (steps++ < STEPS_MAX && rescue(a, i))
@@ -656,59 +532,16 @@ static u32 as3fifo_hint(struct pc_policy *p, pc_cblock_t c)
 	struct as3fifo *a = to_as3fifo(p);
 	u32 i = pc_from_cblock(c);
 
-	if (!is_linked(a, i))
+	if (!is_linked(&a->queues, i))
 		return 0;
 	return (queue_of(a, i) == MAIN ? HINT_MAIN : 0) |
 		(STAMP_MASK - age(a, i)) << HINT_AGE_SHIFT | freq(a, i);
 }
 
-/* A walk that has come to the end of a list goes on in the next: offers, small, main. */
-static u32 walk_on(struct as3fifo *a, unsigned int m)
-{
-	u32 i = advance_marker(a, m);
-
-	while (is_head(a, i)) {
-		if (i == marker(a, HEAD + MAIN))
-			return NONE;
-		put_marker(a, m, marker(a, i == marker(a, OFFERS) ? HEAD + SMALL : HEAD + MAIN));
-		i = advance_marker(a, m);
-	}
-	return i;
-}
-
-/*
- * A walk in progress owns one of a few markers; the cursor says which one, and
- * that it is still this walk's. A walk too many ends the oldest.
- */
 static unsigned int as3fifo_walk(struct pc_policy *p, u64 *cursor, unsigned int n,
 				 pc_cblock_t *out)
 {
-	struct as3fifo *a = to_as3fifo(p);
-	unsigned int slot, got = 0;
-
-	if (!*cursor) {
-		if (!++a->last_walk_id)
-			a->last_walk_id = 1;
-		slot = a->last_walk_id % NR_WALKS;
-		a->walk_id[slot] = a->last_walk_id;
-		put_marker(a, WALK + slot, marker(a, OFFERS));
-		*cursor = a->last_walk_id;
-	} else {
-		slot = (u32)*cursor % NR_WALKS;
-		if (a->walk_id[slot] != *cursor || !is_linked(a, marker(a, WALK + slot)))
-			return 0;
-	}
-
-	while (got < n) {
-		u32 block = walk_on(a, WALK + slot);
-
-		if (block == NONE)
-			break;
-		out[got++] = pc_cblock(block);
-	}
-	if (!got)
-		detach_marker(a, WALK + slot);
-	return got;
+	return queues_walk(&to_as3fifo(p)->queues, cursor, n, out);
 }
 
 static int as3fifo_set(struct pc_policy *p, const char *key, const char *value, const char **why)
@@ -724,7 +557,7 @@ static int as3fifo_set(struct pc_policy *p, const char *key, const char *value, 
 	}
 	a->fixed_percent = n;
 	if (n)
-		a->target = max((u32)((u64)a->nr_cblocks * n / 100), 1u);
+		a->target = max(a->nr_cblocks / 100 * n + a->nr_cblocks % 100 * n / 100, 1u);
 	else
 		a->target = clamp(a->target, a->target_min, a->target_max);
 	return 0;
@@ -740,7 +573,7 @@ static size_t as3fifo_memory(struct pc_policy *p)
 {
 	struct as3fifo *a = to_as3fifo(p);
 
-	return sizeof(*a) + ghost_bytes(a) + node_bytes(a);
+	return sizeof(*a) + ghost_bytes(a) + queues_bytes(&a->queues);
 }
 
 static struct pc_policy_type as3fifo_type = {

@@ -3,8 +3,8 @@
  * [S] Policy smq: stochastic multi-queue, after dm-cache's documentation; own design.
  *
  * Cached blocks are in four levels of LRU queues, each with a share of the cache. A hit
- * moves a block up a level; a level that is over its share drops its coldest block to
- * the level below. Demotion takes the coldest of level 0, or of those above while level
+ * moves a block up a level; a level that is over its share, and what those above leave
+ * of theirs, drops its coldest block to the level below. Demotion takes the coldest of level 0, or of those above while level
  * 0 is short of its share. Hits right after a block came in are not counted: they are
  * one access in pieces (the correlated references of 2Q).
  *
@@ -17,9 +17,10 @@
  *
  * Two things adapt. Each period compares the cache's hit ratio with that of the hotspot
  * queue, taken over misses: the threshold falls while the cache does worse, and rises
- * while it does better. And a promoted block that was demoted within the last eighth of
- * a cache full would have been a hit if its part of the cache were longer: level 0's
- * share grows by a block, or shrinks by two, depending on where the area lost one.
+ * while it does better. And a block that missed before, in an area that lost one within
+ * the last thirty-second part of a cache full of demotions, would have been a hit if its
+ * part of the cache were longer: level 0's share grows by a block for a loss of level 0,
+ * and shrinks by four for one of the levels above, which are the more valuable.
  *
  * Memory: 16 bytes a block for the levels, 8 for one area of the hotspot queue.
  *
@@ -37,17 +38,21 @@
 #include <linux/vmalloc.h>
 
 #include "policy.h"
+#include "queues.h"
 
-#define NONE 0xffffffffu
-#define MAX_CBLOCKS (1u << 30)
-#define NR_WALKS 4u
 #define NR_LEVELS 4u
 
 /* node.state: when the block entered its level << STATE_BITS | OFFERED | level */
 #define LEVEL_MASK (NR_LEVELS - 1)
 #define OFFERED NR_LEVELS
-#define STATE_BITS 4
-#define STAMP_MASK (U32_MAX >> STATE_BITS)
+#define STATE_BITS QUEUES_STATE_BITS
+#define STAMP_MASK QUEUES_STAMP_MASK
+
+/* blocks that level 0 gives back for a loss above it */
+#define SHRINK 4u
+
+/* as many hits pass for one entry into level 0 */
+#define HITS_AN_ENTRY 8u
 
 /* a hint: level, and how long ago the block did not enter it; so coldest sorts first */
 #define HINT_LEVEL_SHIFT 30
@@ -60,13 +65,6 @@
 #define HOT_ENTRY (HOT_WAYS / 2 - 1)
 #define THRESHOLD_MAX (HOT_WAYS / 2)
 #define WINDOW_TICKS 4096u
-
-struct node {
-	u32 prev;
-	u32 next;	/* NONE: not in a list */
-	u32 area;	/* hash of its area */
-	u32 state;
-};
 
 /* An area of the hotspot queue. All zero: none. */
 struct area {
@@ -81,14 +79,13 @@ struct area {
 #define AREA_LOST 2u		/* demoted_at is valid */
 #define AREA_LOST_UPPER 4u	/* from a level above 0 */
 
-/* Nodes behind those of the cache blocks, counted from nr_cblocks. */
 enum marker {
+	OFFERS,		/* head of the candidates */
 	HEAD,		/* of each level; next: coldest, prev: hottest */
-	OFFERS = HEAD + NR_LEVELS,	/* head of the candidates */
-	LOAD,		/* in level 1: load() without a hint puts blocks before it */
+	NR_HEADS = HEAD + NR_LEVELS,
+	LOAD = NR_HEADS + QUEUES_WALKS,	/* in level 1: load() without a hint puts blocks before it */
 	VICTIM,		/* in offers: what lies before it was offered in this round */
-	WALK,
-	NR_MARKERS = WALK + NR_WALKS,
+	NR_MARKERS,
 };
 
 struct smq {
@@ -102,6 +99,7 @@ struct smq {
 	u32 gone[NR_LEVELS];	/* of these, offered in this round and not removed yet */
 	u32 entered[NR_LEVELS];	/* counts what entered, from nr_cblocks on */
 	u32 demoted[2];		/* from level 0, and from those above */
+	u32 all_hits;
 	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
@@ -126,17 +124,10 @@ struct smq {
 	u32 refused;		/* offered and not removed */
 	u32 removed;		/* since the round began */
 
-	u32 walk_id[NR_WALKS];	/* which walk owns the marker */
-	u32 last_walk_id;
-
 	u32 nr_sets;
 	struct area *areas;	/* coldest first in each set */
 
-	struct node *nodes;
-	struct {
-		u32 first;
-		u32 last;
-	} bucket[256];		/* scratch of loaded() */
+	struct queues queues;	/* key: hash of the area */
 };
 
 static struct smq *to_smq(struct pc_policy *p)
@@ -144,87 +135,16 @@ static struct smq *to_smq(struct pc_policy *p)
 	return container_of(p, struct smq, policy);
 }
 
-/* The lists */
-
 static u32 marker(const struct smq *smq, unsigned int m)
 {
-	return smq->nr_cblocks + m;
-}
-
-static bool is_marker(const struct smq *smq, u32 i)
-{
-	return i >= smq->nr_cblocks;
-}
-
-static bool is_head(const struct smq *smq, u32 i)
-{
-	return i >= marker(smq, HEAD) && i <= marker(smq, OFFERS);
-}
-
-static bool is_linked(const struct smq *smq, u32 i)
-{
-	return smq->nodes[i].next != NONE;
-}
-
-static void link_before(struct smq *smq, u32 i, u32 next)
-{
-	u32 prev = smq->nodes[next].prev;
-
-	smq->nodes[i].prev = prev;
-	smq->nodes[i].next = next;
-	smq->nodes[prev].next = i;
-	smq->nodes[next].prev = i;
-}
-
-static void detach(struct smq *smq, u32 i)
-{
-	struct node *n = smq->nodes + i;
-
-	smq->nodes[n->prev].next = n->next;
-	smq->nodes[n->next].prev = n->prev;
-	n->next = NONE;
-}
-
-static void detach_marker(struct smq *smq, unsigned int m)
-{
-	if (is_linked(smq, marker(smq, m)))
-		detach(smq, marker(smq, m));
-}
-
-/* To the cold end of a list. */
-static void put_marker(struct smq *smq, unsigned int m, u32 head)
-{
-	detach_marker(smq, m);
-	link_before(smq, marker(smq, m), smq->nodes[head].next);
-}
-
-/* The block after node i, or the head of the list. */
-static u32 block_after(const struct smq *smq, u32 i)
-{
-	do
-		i = smq->nodes[i].next;
-	while (is_marker(smq, i) && !is_head(smq, i));
-	return i;
-}
-
-/* The block that the marker has come to, or the head; the marker goes behind a block. */
-static u32 advance_marker(struct smq *smq, unsigned int m)
-{
-	u32 me = marker(smq, m);
-	u32 block = block_after(smq, me);
-
-	if (is_head(smq, block))
-		return block;
-	detach(smq, me);
-	link_before(smq, me, smq->nodes[block].next);
-	return block;
+	return queues_marker(&smq->queues, m);
 }
 
 /* The levels */
 
 static unsigned int level_of(const struct smq *smq, u32 i)
 {
-	return smq->nodes[i].state & LEVEL_MASK;
+	return smq->queues.nodes[i].state & LEVEL_MASK;
 }
 
 /* When the block entered its level, counted back from now, in units of the stamps. */
@@ -232,19 +152,19 @@ static u32 age(const struct smq *smq, u32 i)
 {
 	u32 now = smq->entered[level_of(smq, i)] >> smq->stamp_shift;
 
-	return (now - (smq->nodes[i].state >> STATE_BITS)) & STAMP_MASK;
+	return (now - (smq->queues.nodes[i].state >> STATE_BITS)) & STAMP_MASK;
 }
 
 static void set_state(struct smq *smq, u32 i, u32 stamp, u32 flags)
 {
-	smq->nodes[i].state = stamp << STATE_BITS | flags;
+	smq->queues.nodes[i].state = stamp << STATE_BITS | flags;
 }
 
 /* A block that is in no list becomes the hottest of a level. */
 static void enter(struct smq *smq, u32 i, unsigned int level)
 {
 	set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift, level);
-	link_before(smq, i, marker(smq, HEAD + level));
+	link_before(&smq->queues, i, marker(smq, HEAD + level));
 	smq->size[level]++;
 }
 
@@ -252,27 +172,53 @@ static void leave(struct smq *smq, u32 i)
 {
 	unsigned int level = level_of(smq, i);
 
-	detach(smq, i);
+	detach(&smq->queues, i);
 	smq->size[level]--;
-	if (smq->nodes[i].state & OFFERED && smq->gone[level])
+	if (smq->queues.nodes[i].state & OFFERED && smq->gone[level])
 		smq->gone[level]--;
 }
 
-static u32 share_of(const struct smq *smq, unsigned int level)
+/* Whether a level and those above hold more than they may: one may use another's share. */
+static bool is_over_share(const struct smq *smq, unsigned int level)
 {
-	return level ? (smq->nr_cblocks - smq->share) / (NR_LEVELS - 1) : smq->share;
+	u32 share = (smq->nr_cblocks - smq->share) / (NR_LEVELS - 1) * (NR_LEVELS - level);
+	u32 size = 0;
+
+	for (; level < NR_LEVELS; level++)
+		size += smq->size[level];
+	return size > share;
+}
+
+/*
+ * The coldest block of a level becomes the hottest of the one below. A walk that would
+ * have come to it next goes with it; one past it has passed the level below, too.
+ */
+static void drop(struct smq *smq, u32 i, unsigned int level)
+{
+	u32 before = smq->queues.nodes[i].prev;
+
+	leave(smq, i);
+	enter(smq, i, level - 1);
+	while (!is_head(&smq->queues, before)) {
+		u32 m = before;
+
+		before = smq->queues.nodes[m].prev;
+		if (!is_walk(&smq->queues, m))
+			continue;
+		detach(&smq->queues, m);
+		link_before(&smq->queues, m, i);
+	}
 }
 
 /* After a block entered a level: what is over the share goes down, a block a level. */
 static void redistribute(struct smq *smq, unsigned int level)
 {
-	for (; level && smq->size[level] > share_of(smq, level); level--) {
-		u32 coldest = block_after(smq, marker(smq, HEAD + level));
+	for (; level && is_over_share(smq, level); level--) {
+		u32 coldest = block_after(&smq->queues, marker(smq, HEAD + level));
 
-		if (is_head(smq, coldest))
+		if (is_head(&smq->queues, coldest))
 			return;
-		leave(smq, coldest);
-		enter(smq, coldest, level - 1);
+		drop(smq, coldest, level);
 	}
 }
 
@@ -333,7 +279,7 @@ static void adapt_share(struct smq *smq, const struct area *area)
 	if (!upper)
 		smq->share = min(smq->share + 1, smq->share_max);
 	else
-		smq->share = max(smq->share, smq->share_min + 2) - 2;
+		smq->share = max(smq->share, smq->share_min + SHRINK) - SHRINK;
 }
 
 /* Laxer while the cache does worse than the hotspot queue would, else stricter. */
@@ -408,11 +354,6 @@ static size_t area_bytes(const struct smq *smq)
 	return (size_t)smq->nr_sets * HOT_WAYS * sizeof(*smq->areas);
 }
 
-static size_t node_bytes(const struct smq *smq)
-{
-	return ((size_t)smq->nr_cblocks + NR_MARKERS) * sizeof(*smq->nodes);
-}
-
 /* Operations */
 
 static void smq_destroy(struct pc_policy *p)
@@ -420,7 +361,7 @@ static void smq_destroy(struct pc_policy *p)
 	struct smq *smq = to_smq(p);
 
 	vfree(smq->areas);
-	vfree(smq->nodes);
+	vfree(smq->queues.nodes);
 	kfree(smq);
 }
 
@@ -433,12 +374,12 @@ static void set_sizes(struct smq *smq, u32 nr)
 		smq->entered[level] = nr;
 	smq->share = max(nr / 8, 1u);
 	smq->share_min = max(nr / 64, 1u);
-	smq->share_max = max(nr - nr / 16, 1u);
+	smq->share_max = max(nr / 2, 1u);
 	smq->period = max(nr / 4, 64u);
 	smq->nr_sets = DIV_ROUND_UP(nr, HOT_WAYS);
-	while (nr / 8 >> smq->tick_shift > WINDOW_TICKS)
+	while (nr / 32 >> smq->tick_shift > WINDOW_TICKS)
 		smq->tick_shift++;
-	smq->window = nr / 8 >> smq->tick_shift;
+	smq->window = nr / 32 >> smq->tick_shift;
 	/* a block may stay for 16 times as many entries as there are blocks, at least */
 	while (nr >> smq->stamp_shift > STAMP_MASK >> 4 && smq->stamp_shift < STATE_BITS)
 		smq->stamp_shift++;
@@ -451,9 +392,8 @@ static struct pc_policy *smq_create(const struct pc_policy_type *type,
 				    const struct pc_policy_params *params)
 {
 	struct smq *smq;
-	u32 i;
 
-	if (!params->nr_cblocks || params->nr_cblocks > MAX_CBLOCKS)
+	if (!params->nr_cblocks || params->nr_cblocks > QUEUES_MAX_BLOCKS)
 		return NULL;
 
 	smq = kzalloc(sizeof(*smq), GFP_KERNEL);
@@ -462,19 +402,13 @@ static struct pc_policy *smq_create(const struct pc_policy_type *type,
 	smq->policy.type = type;
 	set_sizes(smq, params->nr_cblocks);
 	smq->areas = vzalloc(area_bytes(smq));
-	smq->nodes = vzalloc(node_bytes(smq));
-	if (!smq->areas || !smq->nodes) {
+	if (!smq->areas ||
+	    !queues_create(&smq->queues, smq->nr_cblocks, NR_HEADS, NR_MARKERS)) {
 		smq_destroy(&smq->policy);
 		return NULL;
 	}
 
-	for (i = 0; i < smq->nr_cblocks + NR_MARKERS; i++)
-		smq->nodes[i].next = NONE;
-	for (i = marker(smq, HEAD); i <= marker(smq, OFFERS); i++) {
-		smq->nodes[i].prev = i;
-		smq->nodes[i].next = i;
-	}
-	put_marker(smq, LOAD, marker(smq, HEAD + 1));
+	put_marker(&smq->queues, marker(smq, LOAD), marker(smq, HEAD + 1));
 	return &smq->policy;
 }
 
@@ -489,85 +423,47 @@ static void smq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 	u32 i = pc_from_cblock(c);
 	unsigned int level = has_hint ? hint >> HINT_LEVEL_SHIFT : 1;
 
-	if (is_linked(smq, i))
+	if (is_linked(&smq->queues, i))
 		return;
 	smq->held++;
 	smq->size[level]++;
-	smq->nodes[i].area = hash_area(o);
+	smq->queues.nodes[i].key = hash_area(o);
 
 	if (has_hint) {
 		smq->has_hints = true;
 		set_state(smq, i, (hint & HINT_STAMP_MASK) >> 2, level);
-		link_before(smq, i, marker(smq, HEAD + level));
+		link_before(&smq->queues, i, marker(smq, HEAD + level));
 		return;
 	}
 	if (smq->loaded < smq->nr_cblocks)
 		smq->loaded++;
 	set_state(smq, i, smq->loaded >> smq->stamp_shift, level);
-	link_before(smq, i, marker(smq, LOAD));
-}
-
-/*
- * Distributes the blocks of a chain by one byte of the stamp, and collects them again: a
- * pass of a radix sort, which keeps the order of equals. The chain is singly linked from
- * first, and ends with the head of a level.
- */
-static u32 sort_pass(struct smq *smq, u32 first, u32 head, unsigned int shift)
-{
-	u32 i, next, *tail = &first;
-	unsigned int b;
-
-	for (b = 0; b < ARRAY_SIZE(smq->bucket); b++)
-		smq->bucket[b].first = NONE;
-
-	for (i = first; i != head; i = next) {
-		b = smq->nodes[i].state >> shift & 0xff;
-		next = smq->nodes[i].next;
-		if (smq->bucket[b].first == NONE)
-			smq->bucket[b].first = i;
-		else
-			smq->nodes[smq->bucket[b].last].next = i;
-		smq->bucket[b].last = i;
-	}
-
-	for (b = 0; b < ARRAY_SIZE(smq->bucket); b++) {
-		if (smq->bucket[b].first == NONE)
-			continue;
-		*tail = smq->bucket[b].first;
-		tail = &smq->nodes[smq->bucket[b].last].next;
-	}
-	*tail = head;
-	return first;
+	link_before(&smq->queues, i, marker(smq, LOAD));
 }
 
 /* Sorts what follows a node by the stamps, and gives new ones. */
 static void sort_after(struct smq *smq, u32 start, unsigned int level)
 {
-	u32 head = marker(smq, HEAD + level), first = smq->nodes[start].next;
-	u32 i, prev = start;
-	unsigned int shift;
+	u32 i, head = marker(smq, HEAD + level);
 
-	for (shift = STATE_BITS; shift < 32; shift += 8)
-		first = sort_pass(smq, first, head, shift);
-
-	smq->nodes[start].next = first;
-	for (i = first; i != head; prev = i, i = smq->nodes[i].next) {
-		smq->nodes[i].prev = prev;
-		set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift, level);
-	}
-	smq->nodes[head].prev = prev;
+	queues_sort(&smq->queues, start, head);
+	for (i = smq->queues.nodes[start].next; i != head; i = smq->queues.nodes[i].next)
+		set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift,
+			  smq->queues.nodes[i].state & ((1u << STATE_BITS) - 1));
 }
 
 static void smq_loaded(struct pc_policy *p)
 {
 	struct smq *smq = to_smq(p);
-	unsigned int m, level;
+	unsigned int level;
+	u32 m;
 
 	if (!smq->has_hints)
 		return;
 	/* only blocks may follow the load point */
-	for (m = LOAD + 1; m < NR_MARKERS; m++)
-		detach_marker(smq, m);
+	for (m = NR_HEADS; m < NR_MARKERS; m++)
+		if (m != LOAD)
+			detach_marker(&smq->queues, marker(smq, m));
 	for (level = 0; level < NR_LEVELS; level++)
 		sort_after(smq, marker(smq, level == 1 ? LOAD : HEAD + level), level);
 	/* what the share had come to shows in the size */
@@ -581,16 +477,22 @@ static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_d
 	u32 i = pc_from_cblock(c);
 	unsigned int level;
 
-	if (!is_linked(smq, i))
+	if (!is_linked(&smq->queues, i))
 		return;
 	smq->hits++;
+	/* hits are time too, or the last to come in would stay uncounted while all hit */
+	if (++smq->all_hits % HITS_AN_ENTRY == 0)
+		smq->entered[0]++;
 	level = level_of(smq, i);
 	if (!level && age(smq, i) < smq->correlated)
 		return;
 	leave(smq, i);
-	level = min(level + 1, NR_LEVELS - 1);
-	enter(smq, i, level);
-	redistribute(smq, level);
+	if (level == NR_LEVELS - 1) {
+		enter(smq, i, level);
+		return;
+	}
+	enter(smq, i, level + 1);
+	redistribute(smq, level + 1);
 }
 
 static enum pc_verdict smq_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
@@ -615,11 +517,11 @@ static void smq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	u32 i = pc_from_cblock(c);
 	unsigned int level;
 
-	if (is_linked(smq, i))
+	if (is_linked(&smq->queues, i))
 		return;
 	level = smq->use_hotspot && hotspot_promotes(smq, o);
 	smq->held++;
-	smq->nodes[i].area = hash_area(o);
+	smq->queues.nodes[i].key = hash_area(o);
 	enter(smq, i, level);
 	redistribute(smq, level);
 }
@@ -629,7 +531,7 @@ static void smq_removed(struct pc_policy *p, pc_cblock_t c)
 	struct smq *smq = to_smq(p);
 	u32 i = pc_from_cblock(c);
 
-	if (!is_linked(smq, i))
+	if (!is_linked(&smq->queues, i))
 		return;
 	leave(smq, i);
 	smq->held--;
@@ -637,41 +539,41 @@ static void smq_removed(struct pc_policy *p, pc_cblock_t c)
 	if (smq->refused)
 		smq->refused--;
 	/* what was not offered did not leave for want of room */
-	if (smq->nodes[i].state & OFFERED)
-		hotspot_lost(smq, smq->nodes[i].area, level_of(smq, i));
+	if (smq->queues.nodes[i].state & OFFERED)
+		hotspot_lost(smq, smq->queues.nodes[i].key, level_of(smq, i));
 }
 
 /* The coldest that is not offered yet, or NONE; level 0 only while it has its share. */
 static u32 next_in_levels(struct smq *smq)
 {
-	u32 lowest = block_after(smq, marker(smq, HEAD));
+	u32 lowest = block_after(&smq->queues, marker(smq, HEAD));
 	unsigned int level;
 
-	if (!is_head(smq, lowest) && smq->size[0] - smq->gone[0] >= smq->share)
+	if (!is_head(&smq->queues, lowest) && smq->size[0] - smq->gone[0] >= smq->share)
 		return lowest;
 	for (level = 1; level < NR_LEVELS; level++) {
-		u32 i = block_after(smq, marker(smq, HEAD + level));
+		u32 i = block_after(&smq->queues, marker(smq, HEAD + level));
 
-		if (!is_head(smq, i))
+		if (!is_head(&smq->queues, i))
 			return i;
 	}
-	return is_head(smq, lowest) ? NONE : lowest;
+	return is_head(&smq->queues, lowest) ? NONE : lowest;
 }
 
 /* A block that was refused in another round, else one from the levels. */
 static u32 next_candidate(struct smq *smq)
 {
-	u32 i = block_after(smq, marker(smq, VICTIM));
+	u32 i = block_after(&smq->queues, marker(smq, VICTIM));
 
-	return is_head(smq, i) ? next_in_levels(smq) : i;
+	return is_head(&smq->queues, i) ? next_in_levels(smq) : i;
 }
 
 /* Moves the candidate behind those that were offered in this round. */
 static void offer(struct smq *smq, u32 i)
 {
-	detach(smq, i);
-	link_before(smq, i, marker(smq, VICTIM));
-	smq->nodes[i].state |= OFFERED;
+	detach(&smq->queues, i);
+	link_before(&smq->queues, i, marker(smq, VICTIM));
+	smq->queues.nodes[i].state |= OFFERED;
 	smq->gone[level_of(smq, i)]++;
 	smq->offered++;
 	smq->refused++;
@@ -684,10 +586,10 @@ static void offer(struct smq *smq, u32 i)
  */
 static void begin_round(struct smq *smq)
 {
-	if (is_linked(smq, marker(smq, VICTIM)) &&
+	if (is_linked(&smq->queues, marker(smq, VICTIM)) &&
 	    (!smq->removed || smq->removed < smq->refused / 16))
 		return;
-	put_marker(smq, VICTIM, marker(smq, OFFERS));
+	put_marker(&smq->queues, marker(smq, VICTIM), marker(smq, OFFERS));
 	memset(smq->gone, 0, sizeof(smq->gone));
 	smq->offered = 0;
 	smq->refused = 0;
@@ -706,7 +608,7 @@ static unsigned int smq_victims(struct pc_policy *p, unsigned int n, pc_cblock_t
 		if (smq->offered < smq->held)
 			i = next_candidate(smq);
 		if (i == NONE) {
-			detach_marker(smq, VICTIM);
+			detach_marker(&smq->queues, marker(smq, VICTIM));
 			break;
 		}
 		offer(smq, i);
@@ -720,58 +622,15 @@ static u32 smq_hint(struct pc_policy *p, pc_cblock_t c)
 	struct smq *smq = to_smq(p);
 	u32 i = pc_from_cblock(c);
 
-	if (!is_linked(smq, i))
+	if (!is_linked(&smq->queues, i))
 		return 0;
 	return level_of(smq, i) << HINT_LEVEL_SHIFT | (STAMP_MASK - age(smq, i)) << 2;
 }
 
-/* A walk that has come to the end of a list goes on in the next: offers, then levels. */
-static u32 walk_on(struct smq *smq, unsigned int m)
-{
-	u32 i = advance_marker(smq, m);
-
-	while (is_head(smq, i)) {
-		if (i == marker(smq, HEAD + NR_LEVELS - 1))
-			return NONE;
-		put_marker(smq, m, i == marker(smq, OFFERS) ? marker(smq, HEAD) : i + 1);
-		i = advance_marker(smq, m);
-	}
-	return i;
-}
-
-/*
- * A walk in progress owns one of a few markers; the cursor says which one, and
- * that it is still this walk's. A walk too many ends the oldest.
- */
 static unsigned int smq_walk(struct pc_policy *p, u64 *cursor, unsigned int n,
 			     pc_cblock_t *out)
 {
-	struct smq *smq = to_smq(p);
-	unsigned int slot, got = 0;
-
-	if (!*cursor) {
-		if (!++smq->last_walk_id)
-			smq->last_walk_id = 1;
-		slot = smq->last_walk_id % NR_WALKS;
-		smq->walk_id[slot] = smq->last_walk_id;
-		put_marker(smq, WALK + slot, marker(smq, OFFERS));
-		*cursor = smq->last_walk_id;
-	} else {
-		slot = (u32)*cursor % NR_WALKS;
-		if (smq->walk_id[slot] != *cursor || !is_linked(smq, marker(smq, WALK + slot)))
-			return 0;
-	}
-
-	while (got < n) {
-		u32 block = walk_on(smq, WALK + slot);
-
-		if (block == NONE)
-			break;
-		out[got++] = pc_cblock(block);
-	}
-	if (!got)
-		detach_marker(smq, WALK + slot);
-	return got;
+	return queues_walk(&to_smq(p)->queues, cursor, n, out);
 }
 
 static int smq_set(struct pc_policy *p, const char *key, const char *value, const char **why)
@@ -805,7 +664,7 @@ static size_t smq_memory(struct pc_policy *p)
 {
 	struct smq *smq = to_smq(p);
 
-	return sizeof(*smq) + area_bytes(smq) + node_bytes(smq);
+	return sizeof(*smq) + area_bytes(smq) + queues_bytes(&smq->queues);
 }
 
 static struct pc_policy_type smq_type = {

@@ -47,7 +47,7 @@ LAYERS = [
     ("S", "metadata.h"),                    # its door, also the vocabulary of the above
     ("S", "ondisk"),                        # the format
     ("S", "metaio"),                        # read, write, flush of metadata
-    ("S", "policy", "block-types"),         # contract of policies
+    ("S", "policy", "queues", "block-types"),         # contract of policies
     ("S", "broken"),                        # rules broken on purpose, never in the product
     ("K", "compat"),                        # differences between kernels
 ]
@@ -62,7 +62,7 @@ SHARED_HEADERS = set("""
     linux/stddef.h linux/string.h linux/types.h linux/vmalloc.h
 """.split())
 
-POLICY_HEADERS = {"policy.h", "block-types.h"}
+POLICY_HEADERS = {"policy.h", "block-types.h", "queues.h"}
 
 # Words that [S] files must not contain
 IMPURE = re.compile(

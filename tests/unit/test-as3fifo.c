@@ -7,6 +7,7 @@
 #include <linux/errno.h>
 
 #include "policies.h"
+#include "policy-cache.h"
 #include "unit.h"
 
 /* compiled a second time, to look into it */
@@ -17,83 +18,6 @@
 #define NR 256u
 /* so few that no set of ghosts overflows */
 #define NR_ORIGIN (NR * 7 / 4)
-
-/* A cache in front of a policy: what the core does, one access after the other. */
-struct cache {
-	struct pc_policy *p;
-	u32 nr;
-	u32 nr_origin;
-	u32 *block;		/* of each origin block, or NONE */
-	u32 *origin;		/* of each block, or NONE */
-	u32 used;
-	u32 demoted;		/* the last origin block demoted, or NONE */
-};
-
-static void cache_init(struct cache *c, u32 nr, u32 nr_origin)
-{
-	struct pc_policy_params params = {
-		.nr_cblocks = nr, .nr_oblocks = nr_origin, .block_sectors = 128,
-	};
-
-	c->p = inner->create(inner, &params);
-	assert_non_null(c->p);
-	c->nr = nr;
-	c->nr_origin = nr_origin;
-	c->used = 0;
-	c->block = malloc(nr_origin * sizeof(u32));
-	c->origin = malloc(nr * sizeof(u32));
-	memset(c->block, 0xff, nr_origin * sizeof(u32));
-	memset(c->origin, 0xff, nr * sizeof(u32));
-}
-
-static void cache_exit(struct cache *c)
-{
-	inner->destroy(c->p);
-	free(c->block);
-	free(c->origin);
-}
-
-static u32 cache_room(struct cache *c)
-{
-	pc_cblock_t victim;
-	u32 i;
-
-	c->demoted = NONE;
-	if (c->used < c->nr)
-		return c->used++;
-	assert_int_equal(inner->victims(c->p, 1, &victim), 1);
-	i = pc_from_cblock(victim);
-	c->demoted = c->origin[i];
-	c->block[c->demoted] = NONE;
-	inner->removed(c->p, victim);
-	return i;
-}
-
-/* Returns whether it was a hit. */
-static bool cache_access(struct cache *c, u32 o, unsigned int flags)
-{
-	u32 i = c->block[o];
-
-	if (i != NONE) {
-		inner->hit(c->p, pc_cblock(i), pc_oblock(o), PC_READ);
-		return true;
-	}
-	assert_int_equal(inner->miss(c->p, pc_oblock(o), PC_READ, flags), PC_ADMIT);
-	i = cache_room(c);
-	c->block[o] = i;
-	c->origin[i] = o;
-	inner->inserted(c->p, pc_cblock(i), pc_oblock(o));
-	return false;
-}
-
-static u32 cache_pass(struct cache *c, u32 first, u32 count)
-{
-	u32 hits = 0;
-
-	for (u32 o = first; o < first + count; o++)
-		hits += cache_access(c, o, 0);
-	return hits;
-}
 
 /* The model */
 
@@ -111,6 +35,7 @@ struct model {
 	u32 entered[NR_ORIGIN];	/* how many had entered the small queue then */
 	struct model_ghost ghost[NR_ORIGIN];
 	u32 entries;
+	u32 total_hits;
 	u32 demoted[2];
 	u32 target;
 	u32 demoted_block;
@@ -171,6 +96,7 @@ static bool model_access(struct model *m, u32 o)
 {
 	m->demoted_block = NONE;
 	if (m->where[o]) {
+		m->entries += ++m->total_hits % 8 == 0;
 		if (m->hits[o] < 3 && (m->where[o] == 2 || m->entries - m->entered[o] >= NR / 32))
 			m->hits[o]++;
 		return true;
@@ -202,15 +128,15 @@ static void test_as3fifo_is_the_model(void **state)
 {
 	struct model *m = calloc(1, sizeof(*m));
 	struct unit_random r;
-	struct cache c;
+	struct policy_cache c;
 	u32 hits = 0;
 
 	unit_random_init(&r, "as3fifo", 0);
-	cache_init(&c, NR, NR_ORIGIN);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
 	m->target = NR / 8;
 	for (u32 n = 0; n < 60000; n++) {
 		u32 o = random_origin(&r, n);
-		bool hit = cache_access(&c, o, 0);
+		bool hit = policy_cache_access(&c, o, 0);
 
 		assert_int_equal(hit, model_access(m, o));
 		if (!hit)
@@ -219,24 +145,21 @@ static void test_as3fifo_is_the_model(void **state)
 		hits += hit;
 	}
 	assert_true(hits > 10000 && hits < 59000);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 	free(m);
 }
 
 /* A hot set of half the cache stays, although four times the cache is read once. */
 static void test_as3fifo_scan_resistance(void **state)
 {
-	struct cache c;
+	struct policy_cache c;
 
-	cache_init(&c, 4096, 40000);
-	for (int pass = 0; pass < 4; pass++) {
-		cache_pass(&c, 0, 2048);
-		/* what pushes the hot set through the small queue */
-		cache_pass(&c, 20000 + pass * 1024, 1024);
-	}
-	cache_pass(&c, 2048, 4 * 4096);
-	assert_true(cache_pass(&c, 0, 2048) >= 2048 * 98 / 100);
-	cache_exit(&c);
+	policy_cache_init(&c, inner, 4096, 40000);
+	for (int pass = 0; pass < 4; pass++)
+		policy_cache_pass(&c, 0, 2048);
+	policy_cache_pass(&c, 2048, 4 * 4096);
+	assert_true(policy_cache_pass(&c, 0, 2048) >= 2048 * 98 / 100);
+	policy_cache_exit(&c);
 }
 
 /* The cache is full of blocks with all the hits that count; then all is new. */
@@ -245,15 +168,15 @@ static void test_as3fifo_new_working_set(void **state)
 	const u32 sizes[] = { 400, 2048, 3600 };
 
 	for (int s = 0; s < ARRAY_SIZE(sizes); s++) {
-		struct cache c;
+		struct policy_cache c;
 
-		cache_init(&c, 4096, 20000);
+		policy_cache_init(&c, inner, 4096, 20000);
 		for (int pass = 0; pass < 6; pass++)
-			cache_pass(&c, 0, 4000);
-		cache_pass(&c, 10000, sizes[s]);
-		cache_pass(&c, 10000, sizes[s]);
-		assert_true(cache_pass(&c, 10000, sizes[s]) >= sizes[s] * 95 / 100);
-		cache_exit(&c);
+			policy_cache_pass(&c, 0, 4000);
+		policy_cache_pass(&c, 10000, sizes[s]);
+		policy_cache_pass(&c, 10000, sizes[s]);
+		assert_true(policy_cache_pass(&c, 10000, sizes[s]) >= sizes[s] * 95 / 100);
+		policy_cache_exit(&c);
 	}
 }
 
@@ -261,38 +184,38 @@ static void test_as3fifo_new_working_set(void **state)
 static void test_as3fifo_target_grows(void **state)
 {
 	struct unit_random r;
-	struct cache c;
+	struct policy_cache c;
 	u32 before, next = 0;
 
 	unit_random_init(&r, "grow", 0);
-	cache_init(&c, 4096, 1 << 20);
+	policy_cache_init(&c, inner, 4096, 1 << 20);
 	before = to_as3fifo(c.p)->target;
 	/* each block is read again after about 800 others, and then never more */
 	for (u32 n = 0; n < 60000; n++, next++) {
-		cache_access(&c, next, 0);
+		policy_cache_access(&c, next, 0);
 		if (next >= 800)
-			cache_access(&c, next - 800 + unit_random_below(&r, 10), 0);
+			policy_cache_access(&c, next - 800 + unit_random_below(&r, 10), 0);
 	}
 	assert_true(to_as3fifo(c.p)->target > before);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 }
 
 /* main is short of a few blocks, and what comes once needs no small queue. */
 static void test_as3fifo_target_shrinks(void **state)
 {
 	struct unit_random r;
-	struct cache c;
+	struct policy_cache c;
 	u32 next = 8192;
 
 	unit_random_init(&r, "shrink", 0);
-	cache_init(&c, 4096, 1 << 20);
+	policy_cache_init(&c, inner, 4096, 1 << 20);
 	for (u32 n = 0; n < 200000; n++) {
-		cache_access(&c, unit_random_below(&r, 4200), 0);
+		policy_cache_access(&c, unit_random_below(&r, 4200), 0);
 		if (n % 2)
-			cache_access(&c, next++, 0);
+			policy_cache_access(&c, next++, 0);
 	}
 	assert_true(to_as3fifo(c.p)->target < 4096 / 8);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 }
 
 /* With the target held still it stays, and the adapting one does better on a loop. */
@@ -300,103 +223,86 @@ static u32 hits_with(const char *percent)
 {
 	struct unit_random r;
 	const char *why;
-	struct cache c;
+	struct policy_cache c;
 	u32 hits = 0;
 
 	unit_random_init(&r, "percent", 0);
-	cache_init(&c, 4096, 1 << 20);
+	policy_cache_init(&c, inner, 4096, 1 << 20);
 	assert_int_equal(inner->set(c.p, "small_percent", percent, &why), 0);
 	for (u32 n = 2000; n < 100000; n++) {
-		cache_access(&c, n, 0);
-		hits += cache_access(&c, n - 100 - unit_random_below(&r, 1900), 0);
+		policy_cache_access(&c, n, 0);
+		hits += policy_cache_access(&c, n - 100 - unit_random_below(&r, 1900), 0);
 	}
 	if (*percent != '0')
 		assert_int_equal(to_as3fifo(c.p)->target, 4096 / 20);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 	return hits;
 }
 
 static void test_as3fifo_small_percent(void **state)
 {
 	const char *why = NULL;
-	struct cache c;
+	struct policy_cache c;
 
 	assert_true(hits_with("0") > hits_with("5") + 5000);
-	cache_init(&c, NR, NR_ORIGIN);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
 	assert_int_equal(inner->set(c.p, "small_percent", "91", &why), -ERANGE);
 	assert_non_null(why);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 }
 
 /* Nobody asked for it: a ghost that is prefetched proves nothing. */
 static void test_as3fifo_prefetched_ghost(void **state)
 {
 	struct as3fifo *a;
-	struct cache c;
+	struct policy_cache c;
 
 	for (int demanded = 0; demanded < 2; demanded++) {
-		cache_init(&c, NR, NR_ORIGIN);
+		policy_cache_init(&c, inner, NR, NR_ORIGIN);
 		a = to_as3fifo(c.p);
-		cache_pass(&c, 0, NR + 8);
+		policy_cache_pass(&c, 0, NR + 8);
 		assert_int_equal(c.block[3], NONE);
-		cache_access(&c, 3, demanded ? 0 : PC_MISS_PREFETCH);
+		policy_cache_access(&c, 3, demanded ? 0 : PC_MISS_PREFETCH);
 		assert_int_equal(queue_of(a, c.block[3]), demanded ? MAIN : SMALL);
 		assert_int_equal(a->target, NR / 8 + demanded);
-		cache_exit(&c);
+		policy_cache_exit(&c);
 	}
 }
 
 /* Hits soon after a block came in are one access in several pieces. */
 static void test_as3fifo_correlated_hits(void **state)
 {
-	struct cache c;
+	struct policy_cache c;
 
-	cache_init(&c, NR, NR_ORIGIN);
-	cache_access(&c, 0, 0);
-	cache_access(&c, 0, 0);
-	cache_pass(&c, 1, NR / 32 - 1);
-	cache_access(&c, 0, 0);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
+	policy_cache_access(&c, 0, 0);
+	policy_cache_access(&c, 0, 0);
+	policy_cache_pass(&c, 1, NR / 32 - 1);
+	policy_cache_access(&c, 0, 0);
 	assert_int_equal(freq(to_as3fifo(c.p), c.block[0]), 0);
-	cache_access(&c, NR / 32, 0);
-	cache_access(&c, 0, 0);
+	policy_cache_access(&c, NR / 32, 0);
+	policy_cache_access(&c, 0, 0);
 	assert_int_equal(freq(to_as3fifo(c.p), c.block[0]), 1);
-	cache_exit(&c);
-}
-
-static u32 whole_walk(struct pc_policy *p, pc_cblock_t *out)
-{
-	u32 got, count = 0;
-	u64 cursor = 0;
-
-	while ((got = inner->walk(p, &cursor, 100, out + count)))
-		count += got;
-	return count;
+	policy_cache_exit(&c);
 }
 
 /* Queue, order and hits of each block, and the target, come back with the hints. */
 static void test_as3fifo_restart(void **state)
 {
 	pc_cblock_t before[NR], after[NR];
-	struct pc_policy_params params = {
-		.nr_cblocks = NR, .nr_oblocks = NR_ORIGIN, .block_sectors = 128,
-	};
 	struct pc_policy *again;
 	struct unit_random r;
-	struct cache c;
+	struct policy_cache c;
 
 	unit_random_init(&r, "restart", 0);
-	cache_init(&c, NR, NR_ORIGIN);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
 	for (u32 n = 0; n < 7000; n++)
-		cache_access(&c, random_origin(&r, n), 0);
+		policy_cache_access(&c, random_origin(&r, n), 0);
 	assert_int_equal(c.used, NR);
 
-	again = inner->create(inner, &params);
-	for (u32 i = 0; i < NR; i++)
-		inner->load(again, pc_cblock(i), pc_oblock(c.origin[i]), false, true,
-			    inner->hint(c.p, pc_cblock(i)));
-	inner->loaded(again);
-	assert_int_equal(whole_walk(c.p, before), NR);
-	assert_int_equal(whole_walk(again, after), NR);
+	again = policy_cache_restart(&c, NR_ORIGIN);
+	assert_int_equal(policy_cache_walk(c.p, before), NR);
+	assert_int_equal(policy_cache_walk(again, after), NR);
 	assert_memory_equal(before, after, sizeof(before));
 	for (u32 i = 0; i < NR; i++) {
 		assert_int_equal(queue_of(to_as3fifo(c.p), i), queue_of(to_as3fifo(again), i));
@@ -404,32 +310,32 @@ static void test_as3fifo_restart(void **state)
 	}
 	assert_int_equal(to_as3fifo(again)->target, max(to_as3fifo(again)->size[SMALL], NR / 64));
 	inner->destroy(again);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 }
 
 /* Exchanged for another policy: the order of the calls, before what was used since. */
 static void test_as3fifo_load_on_exchange(void **state)
 {
 	pc_cblock_t order[NR];
-	struct cache c;
+	struct policy_cache c;
 
-	cache_init(&c, NR, NR_ORIGIN);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
 	for (u32 i = 0; i < 100; i++)
 		inner->load(c.p, pc_cblock(99 - i), pc_oblock(i), false, false, 0);
-	assert_int_equal(whole_walk(c.p, order), 100);
+	assert_int_equal(policy_cache_walk(c.p, order), 100);
 	for (u32 i = 0; i < 100; i++)
 		assert_int_equal(pc_from_cblock(order[i]), 99 - i);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 }
 
 /* One that was hit after it was refused is not offered again before its time. */
 static void test_as3fifo_refused_and_hit(void **state)
 {
 	pc_cblock_t out[NR], again[NR];
-	struct cache c;
+	struct policy_cache c;
 
-	cache_init(&c, NR, NR_ORIGIN);
-	cache_pass(&c, 0, NR);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
+	policy_cache_pass(&c, 0, NR);
 	assert_int_equal(inner->victims(c.p, 10, out), 10);
 	for (u32 k = 1; k < 10; k++)
 		inner->hit(c.p, out[k], pc_oblock(0), PC_READ);
@@ -437,7 +343,7 @@ static void test_as3fifo_refused_and_hit(void **state)
 	assert_int_equal(inner->victims(c.p, 10, again), 10);
 	for (u32 k = 0; k < 10; k++)
 		assert_true(pc_from_cblock(again[k]) >= 10);
-	cache_exit(&c);
+	policy_cache_exit(&c);
 }
 
 int main(void)
