@@ -5,8 +5,9 @@
  * Cached blocks are in four levels of LRU queues, each with a share of the cache. A hit
  * moves a block up a level; a level that is over its share, and what those above leave
  * of theirs, drops its coldest block to the level below. Demotion takes the coldest of
- * level 0, or of those above while level 0 is short of its share. Hits right after a block came in are not counted: they are
- * one access in pieces (the correlated references of 2Q).
+ * level 0, or of those above while level 0 is short of its share. Hits right after a
+ * block came in are not counted: they are one access in pieces (the correlated
+ * references of 2Q).
  *
  * The hotspot queue counts misses by areas of four blocks. It is a table of sets, each
  * a random sample of the areas; an area's level is its rank in the set, so all levels
@@ -25,7 +26,7 @@
  * A new working set does not wait for those above to sink: while sixteen times as many
  * blocks are promoted as are hit above level 0, the levels there are idle. Then what is
  * promoted takes the place of the block above level 0 that waits longest for a hit, the
- * wait counted three times in level 1, twice in level 2 and once in level 3.
+ * wait counted four times in level 1, three times in level 2 and twice in level 3.
  *
  * Memory: 16 bytes a block for the levels, 8 for one area of the hotspot queue.
  *
@@ -109,7 +110,7 @@ struct smq {
 	u32 demoted[2];		/* from level 0, and from those above */
 	u32 all_hits;
 	u32 idle;		/* blocks promoted, less what hits above level 0 take back */
-	u32 idle_max;		/* from half of it on, the levels above 0 are idle */
+	u32 idle_max;		/* above a quarter of it, the levels above 0 are idle */
 	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
@@ -214,7 +215,7 @@ static u32 coldest_of(const struct smq *smq, unsigned int level)
 
 static bool is_upper_idle(const struct smq *smq)
 {
-	return smq->idle > smq->idle_max / 2;
+	return smq->idle > smq->idle_max / 4;
 }
 
 /*
@@ -234,7 +235,7 @@ static unsigned int level_to_give(const struct smq *smq)
 			continue;
 		if (!is_upper_idle(smq))
 			return level;
-		wait = (u64)age(smq, i) * (NR_LEVELS - level);
+		wait = (u64)age(smq, i) * (NR_LEVELS + 1 - level);
 		if (!found || wait > longest) {
 			longest = wait;
 			found = level;

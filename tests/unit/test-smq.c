@@ -68,9 +68,9 @@ static u32 model_to_give(struct model *m)
 
 		if (!m->count[level])
 			continue;
-		if (m->idle <= NR / 32)
+		if (m->idle <= NR / 64)
 			return level;
-		wait = (m->upper_entries - m->entered[m->level[level][0]]) * (4 - level);
+		wait = (m->upper_entries - m->entered[m->level[level][0]]) * (5 - level);
 		if (!found || wait > longest) {
 			found = level;
 			longest = wait;
