@@ -4,9 +4,10 @@
  *
  * Cached blocks are in four levels of LRU queues, each with a share of the cache. A hit
  * moves a block up a level; a level that is over its share, and what those above leave
- * of theirs, drops its coldest block to the level below. Demotion takes the coldest of level 0, or of those above while level
- * 0 is short of its share. Hits right after a block came in are not counted: they are
- * one access in pieces (the correlated references of 2Q).
+ * of theirs, drops its coldest block to the level below. Demotion takes the coldest of
+ * level 0, or of those above while level 0 is short of its share. Hits right after a
+ * block came in are not counted: they are one access in pieces (the correlated
+ * references of 2Q).
  *
  * The hotspot queue counts misses by areas of four blocks. It is a table of sets, each
  * a random sample of the areas; an area's level is its rank in the set, so all levels
@@ -21,6 +22,11 @@
  * the last thirty-second part of a cache full of demotions, would have been a hit if its
  * part of the cache were longer: level 0's share grows by a block for a loss of level 0,
  * and shrinks by four for one of the levels above, which are the more valuable.
+ *
+ * A new working set does not wait for those above to sink: while sixteen times as many
+ * blocks are promoted as are hit above level 0, the levels there are idle. Then what is
+ * promoted takes the place of the block above level 0 that waits longest for a hit, the
+ * wait counted four times in level 1, three times in level 2 and twice in level 3.
  *
  * Memory: 16 bytes a block for the levels, 8 for one area of the hotspot queue.
  *
@@ -50,6 +56,9 @@
 
 /* blocks that level 0 gives back for a loss above it */
 #define SHRINK 4u
+
+/* blocks promoted that a hit above level 0 outweighs */
+#define HIT_WEIGHT 16u
 
 /* as many hits pass for one entry into level 0 */
 #define HITS_AN_ENTRY 8u
@@ -97,9 +106,11 @@ struct smq {
 
 	u32 size[NR_LEVELS];	/* blocks, those in offers included */
 	u32 gone[NR_LEVELS];	/* of these, offered in this round and not removed yet */
-	u32 entered[NR_LEVELS];	/* counts what entered, from nr_cblocks on */
+	u32 entered[2];		/* counts what entered level 0, those above; from nr_cblocks on */
 	u32 demoted[2];		/* from level 0, and from those above */
 	u32 all_hits;
+	u32 idle;		/* blocks promoted, less what hits above level 0 take back */
+	u32 idle_max;		/* above a quarter of it, the levels above 0 are idle */
 	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
@@ -147,12 +158,16 @@ static unsigned int level_of(const struct smq *smq, u32 i)
 	return smq->queues.nodes[i].state & LEVEL_MASK;
 }
 
+/* The stamp of what enters now. Levels above 0 have one time, so waits compare. */
+static u32 now_in(const struct smq *smq, unsigned int level)
+{
+	return smq->entered[level > 0] >> smq->stamp_shift;
+}
+
 /* When the block entered its level, counted back from now, in units of the stamps. */
 static u32 age(const struct smq *smq, u32 i)
 {
-	u32 now = smq->entered[level_of(smq, i)] >> smq->stamp_shift;
-
-	return (now - (smq->queues.nodes[i].state >> STATE_BITS)) & STAMP_MASK;
+	return (now_in(smq, level_of(smq, i)) - (smq->queues.nodes[i].state >> STATE_BITS)) & STAMP_MASK;
 }
 
 static void set_state(struct smq *smq, u32 i, u32 stamp, u32 flags)
@@ -163,7 +178,8 @@ static void set_state(struct smq *smq, u32 i, u32 stamp, u32 flags)
 /* A block that is in no list becomes the hottest of a level. */
 static void enter(struct smq *smq, u32 i, unsigned int level)
 {
-	set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift, level);
+	smq->entered[level > 0]++;
+	set_state(smq, i, now_in(smq, level), level);
 	link_before(&smq->queues, i, marker(smq, HEAD + level));
 	smq->size[level]++;
 }
@@ -189,6 +205,45 @@ static bool is_over_share(const struct smq *smq, unsigned int level)
 	return size > share;
 }
 
+/* The coldest block of a level that is not offered yet, or NONE. */
+static u32 coldest_of(const struct smq *smq, unsigned int level)
+{
+	u32 i = block_after(&smq->queues, marker(smq, HEAD + level));
+
+	return is_head(&smq->queues, i) ? NONE : i;
+}
+
+static bool is_upper_idle(const struct smq *smq)
+{
+	return smq->idle > smq->idle_max / 4;
+}
+
+/*
+ * The level above 0 that has to give up a block, or 0 if all are empty: the lowest that
+ * has one, or while they are idle, the one whose coldest block waits longest for a hit.
+ */
+static unsigned int level_to_give(const struct smq *smq)
+{
+	unsigned int level, found = 0;
+	u64 longest = 0;
+
+	for (level = 1; level < NR_LEVELS; level++) {
+		u32 i = coldest_of(smq, level);
+		u64 wait;
+
+		if (i == NONE)
+			continue;
+		if (!is_upper_idle(smq))
+			return level;
+		wait = (u64)age(smq, i) * (NR_LEVELS + 1 - level);
+		if (!found || wait > longest) {
+			longest = wait;
+			found = level;
+		}
+	}
+	return found;
+}
+
 /*
  * The coldest block of a level becomes the hottest of the one below. A walk that would
  * have come to it next goes with it; one past it has passed the level below, too.
@@ -210,13 +265,16 @@ static void drop(struct smq *smq, u32 i, unsigned int level)
 	}
 }
 
-/* After a block entered a level: what is over the share goes down, a block a level. */
+/*
+ * After a block entered a level: what is over the share goes down, a block a level. If a
+ * level above 1 has to give, level 0 stays short, and so the next victim comes from there.
+ */
 static void redistribute(struct smq *smq, unsigned int level)
 {
 	for (; level && is_over_share(smq, level); level--) {
-		u32 coldest = block_after(&smq->queues, marker(smq, HEAD + level));
+		u32 coldest = coldest_of(smq, level);
 
-		if (is_head(&smq->queues, coldest))
+		if (coldest == NONE || (level == 1 && level_to_give(smq) != 1))
 			return;
 		drop(smq, coldest, level);
 	}
@@ -367,11 +425,10 @@ static void smq_destroy(struct pc_policy *p)
 
 static void set_sizes(struct smq *smq, u32 nr)
 {
-	unsigned int level;
-
 	smq->nr_cblocks = nr;
-	for (level = 0; level < NR_LEVELS; level++)
-		smq->entered[level] = nr;
+	smq->entered[0] = nr;
+	smq->entered[1] = nr;
+	smq->idle_max = max(nr / 16, 1u);
 	smq->share = max(nr / 8, 1u);
 	smq->share_min = max(nr / 64, 1u);
 	smq->share_max = max(nr / 2, 1u);
@@ -441,15 +498,14 @@ static void smq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 	link_before(&smq->queues, i, marker(smq, LOAD));
 }
 
-/* Sorts what follows a node by the stamps, and gives new ones. */
+/* Sorts what follows a node by the stamps of hints, of which the last possible is now. */
 static void sort_after(struct smq *smq, u32 start, unsigned int level)
 {
 	u32 i, head = marker(smq, HEAD + level);
 
 	queues_sort(&smq->queues, start, head);
 	for (i = smq->queues.nodes[start].next; i != head; i = smq->queues.nodes[i].next)
-		set_state(smq, i, ++smq->entered[level] >> smq->stamp_shift,
-			  smq->queues.nodes[i].state & ((1u << STATE_BITS) - 1));
+		smq->queues.nodes[i].state += (now_in(smq, level) + 1) << STATE_BITS;
 }
 
 static void smq_loaded(struct pc_policy *p)
@@ -486,6 +542,8 @@ static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_d
 	level = level_of(smq, i);
 	if (!level && age(smq, i) < smq->correlated)
 		return;
+	if (level)
+		smq->idle -= min(smq->idle, HIT_WEIGHT);
 	leave(smq, i);
 	if (level == NR_LEVELS - 1) {
 		enter(smq, i, level);
@@ -520,6 +578,8 @@ static void smq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (is_linked(&smq->queues, i))
 		return;
 	level = smq->use_hotspot && hotspot_promotes(smq, o);
+	if (level)
+		smq->idle = min(smq->idle + 1, smq->idle_max);
 	smq->held++;
 	smq->queues.nodes[i].key = hash_area(o);
 	enter(smq, i, level);
@@ -546,18 +606,12 @@ static void smq_removed(struct pc_policy *p, pc_cblock_t c)
 /* The coldest that is not offered yet, or NONE; level 0 only while it has its share. */
 static u32 next_in_levels(struct smq *smq)
 {
-	u32 lowest = block_after(&smq->queues, marker(smq, HEAD));
-	unsigned int level;
+	u32 lowest = coldest_of(smq, 0);
 
-	if (!is_head(&smq->queues, lowest) && smq->size[0] - smq->gone[0] >= smq->share)
+	if (lowest != NONE && smq->size[0] - smq->gone[0] >= smq->share)
 		return lowest;
-	for (level = 1; level < NR_LEVELS; level++) {
-		u32 i = block_after(&smq->queues, marker(smq, HEAD + level));
-
-		if (!is_head(&smq->queues, i))
-			return i;
-	}
-	return is_head(&smq->queues, lowest) ? NONE : lowest;
+	/* with nothing above level 0, this is level 0 again */
+	return coldest_of(smq, level_to_give(smq));
 }
 
 /* A block that was refused in another round, else one from the levels. */

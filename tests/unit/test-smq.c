@@ -25,14 +25,17 @@ static void set(struct policy_cache *c, const char *key, const char *value)
 	assert_int_equal(inner->set(c->p, key, value, &why), 0);
 }
 
-/* The levels without the hotspot queue: nothing moves the shares. */
+/* The levels; the hotspot queue says what it promotes, and nothing moves the shares. */
 
 struct model {
 	u32 level[NR_LEVELS][NR];	/* origin blocks, coldest first */
 	u32 count[NR_LEVELS];
 	u32 entries;			/* into level 0 */
 	u32 hits;
+	u32 upper_entries;		/* into those above */
 	u32 entered[NR_ORIGIN];		/* entries at that time */
+	u32 idle;
+	u32 idle_drops;			/* demotions that idle levels decided */
 	u32 demoted;
 };
 
@@ -55,26 +58,49 @@ static u32 model_take(struct model *m, u32 level, u32 at)
 	return o;
 }
 
+/* Above level 0, which level's coldest goes next; 0: none. */
+static u32 model_to_give(struct model *m)
+{
+	u32 found = 0, longest = 0;
+
+	for (u32 level = 1; level < NR_LEVELS; level++) {
+		u32 wait;
+
+		if (!m->count[level])
+			continue;
+		if (m->idle <= NR / 64)
+			return level;
+		wait = (m->upper_entries - m->entered[m->level[level][0]]) * (5 - level);
+		if (!found || wait > longest) {
+			found = level;
+			longest = wait;
+		}
+	}
+	return found;
+}
+
 static void model_push(struct model *m, u32 level, u32 o)
 {
 	u32 size = 0;
 
-	if (!level)
-		m->entered[o] = ++m->entries;
+	m->entered[o] = level ? ++m->upper_entries : ++m->entries;
 	m->level[level][m->count[level]++] = o;
 	for (u32 above = level; above < NR_LEVELS; above++)
 		size += m->count[above];
-	if (level && size > (NR - NR / 8) / 3 * (NR_LEVELS - level))
+	if (level && size > (NR - NR / 8) / 3 * (NR_LEVELS - level) &&
+	    (level > 1 || model_to_give(m) == 1))
 		model_push(m, level - 1, model_take(m, level, 0));
 }
 
-static bool model_access(struct model *m, u32 o)
+static bool model_access(struct model *m, u32 o, bool promoted)
 {
 	u32 level, at, total = 0;
 
 	m->demoted = NONE;
 	if (model_find(m, o, &level, &at)) {
 		m->entries += ++m->hits % 8 == 0;
+		if (level)
+			m->idle -= min(m->idle, 16u);
 		if (level || m->entries - m->entered[o] >= NR / 32)
 			model_push(m, min(level + 1, 3u), model_take(m, level, at));
 		return true;
@@ -84,15 +110,38 @@ static bool model_access(struct model *m, u32 o)
 	if (total == NR) {
 		level = 0;
 		if (m->count[0] < NR / 8)
-			for (level = 1; !m->count[level]; level++)
-				;
+			level = model_to_give(m);
+		m->idle_drops += level > 1;
 		m->demoted = model_take(m, level, 0);
 	}
-	model_push(m, 0, o);
+	if (promoted)
+		m->idle = min(m->idle + 1, NR / 16);
+	model_push(m, promoted, o);
 	return false;
 }
 
-static void test_smq_levels_are_the_model(void **state)
+/* Threshold 0: what missed before is promoted. */
+static bool will_promote(struct smq *smq, u32 o)
+{
+	u32 hash = hash_area(pc_oblock(o));
+	struct area *set = area_set(smq, hash);
+	unsigned int rank = area_find(set, hash);
+
+	return smq->use_hotspot && rank < HOT_WAYS && set[rank].missed & missed_bit(pc_oblock(o));
+}
+
+/* Blocks that come back often, runs, and now and then all of another part of the origin. */
+static u32 next_access(struct unit_random *r, u32 n, u32 *run)
+{
+	u32 range = 1 + unit_random_below(r, n / 3000 % 3 ? NR_ORIGIN : NR);
+	u32 o = n / 3000 * 300 + unit_random_below(r, range);
+
+	if (n / 5000 % 2 && unit_random_one_in(r, 2))
+		o = ++*run;
+	return o % NR_ORIGIN;
+}
+
+static void levels_are_the_model(const char *hotspot)
 {
 	struct model *m = calloc(1, sizeof(*m));
 	struct unit_random r;
@@ -101,23 +150,29 @@ static void test_smq_levels_are_the_model(void **state)
 
 	unit_random_init(&r, "smq", 0);
 	policy_cache_init(&c, inner, NR, NR_ORIGIN);
-	set(&c, "hotspot", "0");
+	set(&c, "hotspot", hotspot);
+	set(&c, "adapt", "0");
 	for (u32 n = 0; n < 60000; n++) {
-		u32 o = unit_random_below(&r, 1 + unit_random_below(&r, NR_ORIGIN));
-		bool hit;
+		u32 o = next_access(&r, n, &run);
+		bool promoted = will_promote(to_smq(c.p), o);
+		bool hit = policy_cache_access(&c, o, 0);
 
-		if (n / 5000 % 2 && unit_random_one_in(&r, 2))
-			o = run++ % NR_ORIGIN;
-		hit = policy_cache_access(&c, o, 0);
-		assert_int_equal(hit, model_access(m, o));
+		assert_int_equal(hit, model_access(m, o, promoted));
 		assert_int_equal(c.demoted, m->demoted);
 		hits += hit;
 	}
 	for (u32 level = 0; level < NR_LEVELS; level++)
 		assert_int_equal(to_smq(c.p)->size[level], m->count[level]);
 	assert_true(hits > 10000 && hits < 59000);
+	assert_true(*hotspot == '0' || m->idle_drops > 100);
 	policy_cache_exit(&c);
 	free(m);
+}
+
+static void test_smq_levels_are_the_model(void **state)
+{
+	levels_are_the_model("0");
+	levels_are_the_model("1");
 }
 
 /* The hotspot queue */
