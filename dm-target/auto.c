@@ -9,6 +9,7 @@
  * the blocks of the old one at first, and what it remembers of others not at all.
  */
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -20,6 +21,9 @@
 /* but not so few that chance decides, unless that were a larger part of the cache */
 #define MIN_BLOCKS 512u
 #define MIN_SCALE 8u
+
+/* neighbours are sampled together: some policies learn of a block from those beside it */
+#define AREA_SHIFT 2
 
 #define PERIOD 4u		/* sampled accesses, in shadow blocks */
 #define PERIODS_AHEAD 2u
@@ -62,7 +66,8 @@ static bool init_shadow(struct shadow *s, const struct pc_policy_type *type,
 {
 	u32 sectors = params->block_sectors;
 
-	if (pc_blocks_init(&s->blocks, params->nr_cblocks, sectors, min(sectors, 8u),
+	/* one sub-block: no data, so none is looked at */
+	if (pc_blocks_init(&s->blocks, params->nr_cblocks, sectors, roundup_pow_of_two(sectors),
 			   params->nr_oblocks * sectors))
 		return false;
 	s->policy = type->create(type, params);
@@ -130,10 +135,10 @@ static pc_cblock_t make_room(struct shadow *s)
 	return c;
 }
 
-static void access(struct shadow *s, pc_oblock_t o, u32 hash, enum pc_dir dir)
+static void access(struct shadow *s, pc_oblock_t o, enum pc_dir dir)
 {
 	const struct pc_policy_type *type = s->policy->type;
-	struct pc_block *blk = pc_blocks_find_hashed(&s->blocks, o, hash);
+	struct pc_block *blk = pc_blocks_find(&s->blocks, o);
 	pc_cblock_t c;
 
 	if (blk) {
@@ -185,15 +190,14 @@ static void end_period(struct pc_auto *a)
 
 void pc_auto_access(struct pc_auto *a, pc_oblock_t o, enum pc_dir dir)
 {
-	u32 hash = pc_blocks_hash(o);
+	u32 area = pc_blocks_hash(pc_oblock(pc_from_oblock(o) >> AREA_SHIFT));
 	unsigned int i;
 
 	a->accesses++;
-	/* other bits than the index and the shards go by */
-	if (hash * 0x9e3779b1u > a->sample_below)
+	if (area > a->sample_below)
 		return;
 	for (i = 0; i < a->nr; i++)
-		access(&a->shadows[i], o, hash, dir);
+		access(&a->shadows[i], o, dir);
 	if (++a->period_sampled == a->period_length)
 		end_period(a);
 }
@@ -210,18 +214,20 @@ unsigned int pc_auto_hits(const struct pc_auto *a, unsigned int index)
 	return a->sampled ? div64_u64(a->shadows[index].hits * 1000, a->sampled) : 0;
 }
 
+void pc_auto_exchanged(struct pc_auto *a, unsigned int index)
+{
+	struct pc_auto_entry *e = &a->log[a->nr_exchanges++ % PC_AUTO_LOG];
+
+	e->accesses = a->accesses;
+	e->from = a->working;
+	e->to = index;
+	e->from_hits = pc_auto_hits(a, a->working);
+	e->to_hits = pc_auto_hits(a, index);
+	pc_auto_working(a, index);
+}
+
 void pc_auto_working(struct pc_auto *a, unsigned int index)
 {
-	struct pc_auto_entry *e = &a->log[a->nr_exchanges % PC_AUTO_LOG];
-
-	if (a->accesses && index != a->working) {
-		e->accesses = a->accesses;
-		e->from = a->working;
-		e->to = index;
-		e->from_hits = pc_auto_hits(a, a->working);
-		e->to_hits = pc_auto_hits(a, index);
-		a->nr_exchanges++;
-	}
 	a->working = index;
 	a->candidate = index;
 	a->ahead = 0;

@@ -36,14 +36,16 @@ struct pc_auto *pc_auto_create(const struct pc_policy_params *params,
 void pc_auto_destroy(struct pc_auto *a);
 size_t pc_auto_memory(const struct pc_auto *a);
 
-/* The policy at work is this one; before the first access, and after each exchange. */
+/* The policy at work is this one, also where an exchange failed: the choice waits anew. */
 void pc_auto_working(struct pc_auto *a, unsigned int index);
+/* The policy chosen was put to work: goes into the log. */
+void pc_auto_exchanged(struct pc_auto *a, unsigned int index);
 unsigned int pc_auto_index(const struct pc_auto *a);
 
 /* Every hit, and every miss that is no stream's and no prefetch. */
 void pc_auto_access(struct pc_auto *a, pc_oblock_t o, enum pc_dir dir);
 
-/* The policy that should be at work instead, or -1. Says so until pc_auto_working. */
+/* The policy that should be at work instead, or -1. Says so until it is told. */
 int pc_auto_choice(const struct pc_auto *a);
 
 /* Hits of late of that shadow, in 1/1000 of the sampled accesses; 0 before there are any. */

@@ -52,6 +52,7 @@ struct pc_policy_host {
 	struct pc_policy *policy;	/* under lock, as all that it does */
 	struct pc_swap *swap;		/* under lock; NULL: no exchange is running */
 	struct pc_candidates *candidates;	/* under lock; NULL: not auto */
+	bool tuned;			/* under lock: a key of policy was set */
 	unsigned long *held;		/* under lock; bit a cblock: the policy holds it */
 	struct hit_ring __percpu *rings;
 	struct mutex swap_mutex;	/* held by the exchange that is running */
@@ -223,6 +224,7 @@ struct pc_policy_host *pc_host_create(const struct pc_policy_params *params, con
 	host->params = *params;
 	host->policy = policy;
 	host->candidates = candidates;
+	host->tuned = nr_pairs;
 	spin_lock_init(&host->lock);
 	mutex_init(&host->swap_mutex);
 
@@ -471,18 +473,28 @@ int pc_host_set(struct pc_policy_host *host, const char *key, const char *value,
 		r = set_auto(host->candidates, key, value, err);
 	} else {
 		r = set_policy(host->policy, key, value, err);
+		host->tuned |= !r;
 	}
 	spin_unlock_irqrestore(&host->lock, flags);
 	return r;
 }
 
-unsigned int pc_host_emit(struct pc_policy_host *host, char *buf, size_t len)
+/* Under the policy lock. */
+static void copy_name(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE])
+{
+	strscpy(name, host->candidates ? PC_POLICY_AUTO : host->policy->type->name,
+		PC_POLICY_NAME_SIZE);
+}
+
+unsigned int pc_host_emit(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE], char *buf,
+			  size_t len)
 {
 	unsigned int words = 0;
 	unsigned long flags;
 
 	*buf = '\0';
 	spin_lock_irqsave(&host->lock, flags);
+	copy_name(host, name);
 	if (host->candidates)
 		words = scnprintf(buf, len, "margin %u",
 				  pc_auto_margin(host->candidates->shadows)) ? 2 : 0;
@@ -497,8 +509,7 @@ void pc_host_name(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE])
 	unsigned long flags;
 
 	spin_lock_irqsave(&host->lock, flags);
-	strscpy(name, host->candidates ? PC_POLICY_AUTO : host->policy->type->name,
-		PC_POLICY_NAME_SIZE);
+	copy_name(host, name);
 	spin_unlock_irqrestore(&host->lock, flags);
 }
 
@@ -603,7 +614,8 @@ static int run_swap(struct pc_policy_host *host, struct pc_policy *new,
 }
 
 /* Puts other candidates in place, or none: from now on the host is auto, or not. */
-static void exchange_candidates(struct pc_policy_host *host, struct pc_candidates *new)
+static void exchange_candidates(struct pc_policy_host *host, struct pc_candidates *new,
+				bool tuned)
 {
 	struct pc_candidates *old;
 	unsigned long flags;
@@ -611,6 +623,7 @@ static void exchange_candidates(struct pc_policy_host *host, struct pc_candidate
 	spin_lock_irqsave(&host->lock, flags);
 	old = host->candidates;
 	host->candidates = new;
+	host->tuned = tuned;
 	if (new)
 		pc_auto_working(new->shadows, pc_candidates_find(new, host->policy->type->name));
 	spin_unlock_irqrestore(&host->lock, flags);
@@ -654,12 +667,14 @@ int pc_host_swap(struct pc_policy_host *host, const char *name, const struct pc_
 	}
 	if (!candidates)
 		r = swap_policy(host, name, pairs, nr_pairs, may_load, lookup, ctx, err);
-	else if (pc_candidates_find(candidates, host->policy->type->name) < 0)
+	else if (pc_candidates_find(candidates, host->policy->type->name) < 0 ||
+		 (!host->candidates && READ_ONCE(host->tuned)))
+		/* the one at work stays, if it is one of them and as they come */
 		r = swap_policy(host, candidates->types[0]->name, NULL, 0, false, lookup, ctx, err);
 	if (r)
 		pc_candidates_put(candidates);
 	else
-		exchange_candidates(host, candidates);
+		exchange_candidates(host, candidates, nr_pairs);
 out:
 	mutex_unlock(&host->swap_mutex);
 	return r;
@@ -682,20 +697,25 @@ static const struct pc_policy_type *choice(struct pc_policy_host *host)
 	return type;
 }
 
-/* The policy at work, a candidate, is a new one: the shadows judge from here on. */
-static void note_working(struct pc_policy_host *host, char text[PC_ERR_SIZE])
+/* The exchange is done, and text filled; or it failed, and is tried again some time. */
+static void note_exchange(struct pc_policy_host *host, bool done, char text[PC_ERR_SIZE])
 {
 	struct pc_candidates *c = host->candidates;
 	const struct pc_auto_entry *e;
 	unsigned long flags;
+	int working;
 
 	spin_lock_irqsave(&host->lock, flags);
-	pc_auto_working(c->shadows, pc_candidates_find(c, host->policy->type->name));
-	e = pc_auto_log(c->shadows, 0);
-	if (e && text)
+	working = pc_candidates_find(c, host->policy->type->name);
+	if (done) {
+		pc_auto_exchanged(c->shadows, working);
+		e = pc_auto_log(c->shadows, 0);
 		scnprintf(text, PC_ERR_SIZE,
 			  "policy auto: %s takes over from %s: hits %u instead of %u of 1000 sampled accesses",
 			  c->types[e->to]->name, c->types[e->from]->name, e->to_hits, e->from_hits);
+	} else {
+		pc_auto_working(c->shadows, working);
+	}
 	spin_unlock_irqrestore(&host->lock, flags);
 }
 
@@ -706,18 +726,15 @@ int pc_host_follow(struct pc_policy_host *host, pc_swap_lookup_fn lookup, void *
 	int r = 0;
 
 	/* a message exchanges it now: then it is too late for this one */
-	if (!mutex_trylock(&host->swap_mutex))
+	if (!choice(host) || !mutex_trylock(&host->swap_mutex))
 		return 0;
 	type = choice(host);
 	if (type) {
 		r = swap_policy(host, type->name, NULL, 0, false, lookup, ctx, text);
-		if (!r) {
-			note_working(host, text);
-			r = 1;
-		}
+		note_exchange(host, !r, text);
 	}
 	mutex_unlock(&host->swap_mutex);
-	return r;
+	return r ? r : !!type;
 }
 
 bool pc_host_begin_with(struct pc_policy_host *host, const char *name, u32 version)
@@ -737,8 +754,8 @@ bool pc_host_begin_with(struct pc_policy_host *host, const char *name, u32 versi
 		return false;
 	spin_lock_irq(&host->lock);
 	host->policy = new;
+	pc_auto_working(host->candidates->shadows, i);
 	spin_unlock_irq(&host->lock);
-	note_working(host, NULL);
 	put_policy(old);
 	return true;
 }

@@ -70,8 +70,12 @@ u32 pc_host_hint(struct pc_policy_host *host, pc_cblock_t c);
 /* One key of the policy. -EINVAL, -EBUSY (an exchange is running): err says why. */
 int pc_host_set(struct pc_policy_host *host, const char *key, const char *value,
 		char err[PC_ERR_SIZE]);
-/* "key value key value" into buf (PC_POLICY_EMIT_SIZE); returns the number of words. */
-unsigned int pc_host_emit(struct pc_policy_host *host, char *buf, size_t len);
+/*
+ * The name as configured, and "key value key value" into buf (PC_POLICY_EMIT_SIZE), which
+ * belong together; returns the number of words.
+ */
+unsigned int pc_host_emit(struct pc_policy_host *host, char name[PC_POLICY_NAME_SIZE], char *buf,
+			  size_t len);
 
 /*
  * The name as configured, and name and version of the policy at work: they differ with

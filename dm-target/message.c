@@ -184,10 +184,15 @@ static void try_passthrough(struct pc_cache *pc)
 /* With policy auto: another one may be better by now. */
 static void follow_auto(struct pc_cache *pc)
 {
-	unsigned int noio = memalloc_noio_save();
 	char text[PC_ERR_SIZE];
-	int r = pc_host_follow(pc->policy, lookup, pc, text);
+	unsigned int noio;
+	int r;
 
+	/* a suspend waits for this work */
+	if (READ_ONCE(pc->stop_background))
+		return;
+	noio = memalloc_noio_save();
+	r = pc_host_follow(pc->policy, lookup, pc, text);
 	memalloc_noio_restore(noio);
 	if (r > 0) {
 		DMINFO("%s: %s", pc->name, text);
@@ -197,6 +202,7 @@ static void follow_auto(struct pc_cache *pc)
 	}
 }
 
+/* Not on pc->wq: an exchange takes memory and time, and bios wait for works there. */
 static void tick_work(struct work_struct *work)
 {
 	struct pc_cache *pc = container_of(to_delayed_work(work), struct pc_cache, tick_work);
@@ -204,7 +210,7 @@ static void tick_work(struct work_struct *work)
 	try_passthrough(pc);
 	pc_host_tick(pc->policy);
 	follow_auto(pc);
-	queue_delayed_work(pc->wq, &pc->tick_work, HZ);
+	queue_delayed_work(system_unbound_wq, &pc->tick_work, HZ);
 }
 
 void pc_message_init(struct pc_cache *pc)

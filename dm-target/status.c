@@ -122,8 +122,7 @@ static void emit_status(struct pc_cache *pc, char *result, unsigned int maxlen)
 	sz = emit_features(pc, result, maxlen, sz, true);
 	DMEMIT("%u ", nr_core_words(t));
 	sz = emit_core(t, result, maxlen, sz);
-	pc_host_name(pc->policy, name);
-	n = pc_host_emit(pc->policy, words, sizeof(words));
+	n = pc_host_emit(pc->policy, name, words, sizeof(words));
 	DMEMIT("%s %u ", name, n);
 	if (n)
 		DMEMIT("%s ", words);
@@ -139,8 +138,7 @@ static void emit_table(struct pc_cache *pc, char *result, unsigned int maxlen)
 	DMEMIT("%s %s %s %u ", pc->metadata_dev->name, pc->cache_dev->name, pc->origin_dev->name,
 	       pc->block_sectors);
 	sz = emit_features(pc, result, maxlen, sz, false);
-	pc_host_name(pc->policy, name);
-	n = pc_host_emit(pc->policy, words, sizeof(words));
+	n = pc_host_emit(pc->policy, name, words, sizeof(words));
 	DMEMIT("%s %u", name, nr_core_words(&pc->tunables) + n);
 	DMEMIT(" ");
 	sz = emit_core(&pc->tunables, result, maxlen, sz);

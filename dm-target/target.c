@@ -393,7 +393,7 @@ static void polycache_resume(struct dm_target *ti)
 	WRITE_ONCE(pc->stop_background, false);
 	pc_message_apply(pc);
 	pc_reclaim_kick(pc);
-	queue_delayed_work(pc->wq, &pc->tick_work, HZ);
+	queue_delayed_work(system_unbound_wq, &pc->tick_work, HZ);
 }
 
 static void polycache_presuspend(struct dm_target *ti)

@@ -95,15 +95,17 @@ static void exchange(struct sim_auto *a, unsigned int to)
 	struct pc_policy *new = a->types[to]->create(a->types[to], &a->params);
 	struct pc_swap swap;
 
-	if (!new)
+	if (!new) {
+		pc_auto_working(a->shadows, pc_auto_index(a->shadows));
 		return;
+	}
 	pc_swap_init(&swap, a->working, new, a->params.nr_cblocks, a->held, a->loaded);
 	while (!pc_swap_step(&swap, a->params.nr_cblocks, lookup, a))
 		;
 	memset(a->loaded, 0, BITS_TO_LONGS((unsigned long)a->params.nr_cblocks) * sizeof(long));
 	a->working->type->destroy(a->working);
 	a->working = new;
-	pc_auto_working(a->shadows, to);
+	pc_auto_exchanged(a->shadows, to);
 }
 
 static void note_access(struct sim_auto *a, pc_oblock_t o, enum pc_dir dir)

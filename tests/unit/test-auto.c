@@ -43,10 +43,12 @@ static u64 scan(u64 i)
 	return i % 3 ? NR_OBLOCKS / 2 + i % (NR_OBLOCKS / 2) : (hash >> 40) % (NR / 10 * 6);
 }
 
-/* A new block, then one of which nearly half the cache is younger: too old for a small queue. */
+/* A new block, then one of which up to half the cache is younger: too old for small queues. */
 static u64 drift(u64 i)
 {
-	return (i & 1 ? i / 2 : i / 2 + NR / 20 * 9) % NR_OBLOCKS;
+	u64 hash = (i + 1) * 0x9e3779b97f4a7c15ULL, age = NR / 5 + (hash >> 40) % (NR / 4);
+
+	return (i & 1 ? i / 2 + NR - age : i / 2 + NR) % (NR_OBLOCKS / 2);
 }
 
 /* Accesses until the other policy is chosen, and exchanged for; fails after max. */
@@ -60,7 +62,7 @@ static u64 until_chosen(struct pc_auto *a, u64 (*next)(u64), int want, u64 max)
 		if (to < 0)
 			continue;
 		assert_int_equal(to, want);
-		pc_auto_working(a, to);
+		pc_auto_exchanged(a, to);
 		return i;
 	}
 	fail_msg("not chosen within %llu accesses", (unsigned long long)max);
