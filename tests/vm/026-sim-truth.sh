@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The simulator tells the truth: requests that fio replays on the target, one at a time
-# and with time for a commit between them, hit as often as polycache sim says, for lru
-# exactly. In writethrough: the model cleans at once what is to go.
+# and with time for a commit between them, hit as often as polycache sim says, reads
+# with lru exactly. In writethrough: the model cleans at once what is to go.
 # timeout: 600
 # once: fio waits between requests, the same code on every kernel
 # shellcheck source=lib.sh
@@ -14,12 +14,12 @@ make_linear fast /dev/ram1 32768
 udev_off
 requests=1500
 
-# make_log MS: one request each so many milliseconds (fio takes microseconds), to a hot
-# part, a warm one, and blocks that come once; a tenth are writes of whole blocks, since
-# the model does not count by sub-blocks
+# make_log MS WRITES: one request each so many milliseconds (fio takes microseconds), to a
+# hot part, a warm one, and blocks that come once; that share of them writes whole
+# blocks, since the model does not count by sub-blocks
 make_log()
 {
-	python3 - $requests "$1" <<'E2'
+	python3 - $requests "$1" "$2" <<'E2'
 import random, sys
 r = random.Random(7)
 pause = int(sys.argv[2]) * 1000
@@ -34,7 +34,7 @@ for i in range(int(sys.argv[1])):
         block = 150 + r.randrange(350)
     else:
         block, once = once, once + 1
-    if r.random() < .1:
+    if r.random() < float(sys.argv[3]):
         what = "write %d 65536" % (block * 65536)
     else:
         what = "read %d 4096" % (block * 65536 + 4096 * r.randrange(16))
@@ -69,19 +69,19 @@ measured()
 	pc_remove c
 }
 
-# exact where each request finds the commit of the one before done: a host that is held
-# up gets another chance
-make_log 20
+# exact where each request finds the commit of the one before done, and no block waits
+# for another one's sake, as after writes: a host that is held up gets another chance
+make_log 20 0
 want=$(simulated lru)
 for _ in 1 2 3; do
 	got=$(measured lru)
 	diag "lru: simulated $want, measured $got"
 	[ "$got" != "$want" ] || break
 done
-is "$got" "$want" "lru: read hits, read misses and write misses are the simulator's"
+is "$got" "$want" "lru: hits and misses are the simulator's"
 
-make_log 10
-for policy in as3fifo smq s3fifo mq; do
+make_log 10 .1
+for policy in lru as3fifo smq s3fifo mq; do
 	want=$(simulated $policy)
 	got=$(measured $policy)
 	diag "$policy: simulated $want, measured $got"
