@@ -4,9 +4,10 @@
  *
  * Sampled accesses are counted in periods of several times the size of a shadow. At the
  * end of each, what was counted before is halved, so that the past fades. Hysteresis: a
- * policy is chosen when it is ahead of the one at work by the margin in two periods one
- * after the other, and some periods after the last exchange, because the new policy has
- * the blocks of the old one at first, and what it remembers of others not at all.
+ * policy is chosen when it is ahead of the one at work by the margin, and by more than
+ * chance may make of so many accesses, in two periods one after the other, and some
+ * periods after the last exchange, because the new policy has the blocks of the old one
+ * at first, and what it remembers of others not at all.
  */
 #include <linux/kernel.h>
 #include <linux/log2.h>
@@ -29,6 +30,8 @@
 #define PERIODS_AHEAD 2u
 #define PERIODS_APART 4u
 #define MARGIN 10u		/* 1/1000 */
+/* a lead whose square is below so many times the sampled accesses may be chance */
+#define CHANCE 2u
 
 struct shadow {
 	struct pc_policy *policy;
@@ -168,6 +171,7 @@ static unsigned int best(const struct pc_auto *a)
 static void end_period(struct pc_auto *a)
 {
 	unsigned int i, b;
+	u64 lead;
 
 	a->sampled = a->sampled / 2 + a->period_sampled;
 	a->period_sampled = 0;
@@ -182,7 +186,8 @@ static void end_period(struct pc_auto *a)
 	a->periods++;
 
 	b = best(a);
-	if ((a->shadows[b].hits - a->shadows[a->working].hits) * 1000 < a->margin * a->sampled)
+	lead = a->shadows[b].hits - a->shadows[a->working].hits;
+	if (lead * 1000 < a->margin * a->sampled || lead * lead < CHANCE * a->sampled)
 		b = a->working;
 	a->ahead = b == a->candidate ? a->ahead + 1 : 1;
 	a->candidate = b;
