@@ -12,7 +12,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-}
-[ -d "$folder" ] || { echo "policy-curves.sh: '$folder': must be the folder of the traces" >&2; exit 2; }
+if [ ! -d "$folder" ]; then
+	echo "policy-curves.sh: '$folder': must be the folder of the traces" >&2
+	exit 2
+fi
 policies=lru,mq,s3fifo,smq,as3fifo,auto
 sizes=1%,2%,5%,10%,20%,40%
 page=docs/policies.md
