@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "policies.h"
 #include "polycache.h"
 #include "polycache-device.h"
 #include "polycache-state.h"
@@ -334,31 +335,47 @@ static void list_policies(struct names *n)
 		fclose(f);
 }
 
-/* The kernel exchanges policies only with one that is loaded. */
-static int load_policy(const char *name)
+/* 0, or modprobe's exit status. */
+static int load_module(const char *name)
 {
 	char module[64], path[100], *p;
-	struct names known;
 	const char *argv[3] = { "modprobe", module, NULL };
-	int r;
 
-	/* the kernel says which one that is, and whether it is there */
-	if (!strcmp(name, "default"))
-		return PC_EXIT_OK;
 	snprintf(module, sizeof(module), "dm-polycache-%s", name);
 	snprintf(path, sizeof(path), "/sys/module/%s", module);
 	for (p = path; *p; p++)
 		if (*p == '-')
 			*p = '_';
-	if (!access(path, F_OK))
+	return access(path, F_OK) ? pc_run_program(argv, true) : 0;
+}
+
+/* The kernel exchanges policies only with those that are loaded. */
+static int load_policy(const char *name)
+{
+	struct pc_policy_type *t = NULL;
+	struct names known;
+	int r;
+
+	/* auto chooses among those that are loaded: all that come with us and can be */
+	if (!strcmp(name, PC_POLICY_AUTO)) {
+		while ((t = pc_policy_next(t)))
+			if (!(t->flags & PC_POLICY_CLEANER))
+				load_module(t->name);
 		return PC_EXIT_OK;
-	r = pc_run_program(argv, true);
+	}
+	/* the kernel says whether it is there */
+	if (!strcmp(name, "default")) {
+		load_module(PC_POLICY_DEFAULT);
+		return PC_EXIT_OK;
+	}
+	r = load_module(name);
 	if (!r)
 		return PC_EXIT_OK;
 	list_policies(&known);
-	return pc_fail("policy '%s': its module %s cannot be loaded (modprobe: exit status %d); %s%s",
-		       name, module, r,
-		       known.text[0] ? "must be default or one of: " : "no policies are installed",
+	return pc_fail("policy '%s': its module dm-polycache-%s cannot be loaded (modprobe: exit status %d); %s%s",
+		       name, name, r,
+		       known.text[0] ? "must be auto, default or one of: " :
+				       "no policies are installed",
 		       known.text);
 }
 

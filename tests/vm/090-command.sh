@@ -112,13 +112,17 @@ is "$(polycache policy c)" lru "policy: printed"
 is "$(test -d /sys/module/dm_polycache_cleaner && echo loaded)" "" "policy: module not loaded yet"
 ok "policy: module loaded, policy exchanged" polycache policy c cleaner
 is "$(polycache policy c)" cleaner "policy: at work"
-refused "policy: no such" "policy 'nosuch': its module .* must be default or one of: .*lru" \
+refused "policy: no such" "policy 'nosuch': its module .* must be auto, default or one of: .*lru" \
 	policy c nosuch
 refused "policy: a key of the core" "must be a key of the policy" policy c lru fill 8
 refused "policy: key without value" "must be an even number" policy c lru promote_after
 ok "policy: with its tunables" polycache policy c lru promote_after 2
 is "$(pc_status_field c promote_after)" 2 "policy: they are in force"
+ok "policy: auto" polycache policy c auto
+is "$(polycache policy c)" auto "policy: at work"
+is "$(pc_stats c | grep -c '^auto_hits_')" 5 "policy: among all that there are"
 ok "policy: default" polycache policy c default
+is "$(polycache policy c)" as3fifo "policy: which is"
 
 # --- flush -----------------------------------------------------------------------------
 
