@@ -16,11 +16,15 @@ if [ ! -d "$folder" ]; then
 	echo "policy-curves.sh: '$folder': must be the folder of the traces" >&2
 	exit 2
 fi
-policies=lru,mq,s3fifo,smq,as3fifo,auto
+policies=lru,as3fifo,smq,s3fifo,mq,auto
 sizes=1%,2%,5%,10%,20%,40%
 page=docs/policies.md
 out=$(mktemp)
-trap 'rm -f "$out"' EXIT
+trap 'rm -f "$out" "$out.json"' EXIT
+if ! grep -qx '<!-- measured -->' $page || ! grep -qx '<!-- end -->' $page; then
+	echo "policy-curves.sh: $page: must have the lines <!-- measured --> and <!-- end -->" >&2
+	exit 1
+fi
 mkdir -p docs/policies
 
 # list TITLE NAME FILE OPTION...: one table and one curve
@@ -34,18 +38,19 @@ list()
 	echo "$name" >&2
 	build/user/polycache sim --policy $policies --size $sizes --svg "docs/policies/$name.svg" \
 		--json "$@" "$file" >"$out.json"
-	python3 - "$title" "$name" "$out.json" >>"$out" <<'P'
+	python3 - "$title" "$name" "$out.json" \
+		"polycache sim -p $policies -s $sizes${*:+ $*} ${file##*/}" >>"$out" <<'P'
 import json, sys
-title, name, path = sys.argv[1:]
+title, name, path, command = sys.argv[1:]
 runs = json.load(open(path))["runs"]
 sizes = list(dict.fromkeys(r["size"] for r in runs))
 print("\n### %s\n\n![hit ratio over cache size](policies/%s.svg)\n" % (title, name))
+print("    %s\n" % command)
 print("| policy | %s |\n|---|%s" % (" | ".join(sizes), "---:|" * len(sizes)))
 for p in dict.fromkeys(r["policy"] for r in runs):
     row = ["%.2f" % (100 * r["hit_ratio"]) for r in runs if r["policy"] == p]
     print("| `%s` | %s |" % (p, " | ".join(row)))
 P
-	rm -f "$out.json"
 }
 
 list "A virtual disk, blocks of 64 KiB (cloudPhysicsIO)" cloudphysics-64k cloudPhysicsIO.csv -b 64K
