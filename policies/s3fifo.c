@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * [S] Policy s3fifo: three FIFO queues, small, main and ghost (Yang, Zhang, Qiu, Yue,
- * Vigfusson, "FIFO queues are all you need for cache eviction", SOSP 2023).
+ * Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023).
  *
  * New blocks enter small, 10 % of the cache. A hit only counts, up to 3; nothing
  * moves. What reaches the cold end of small with promote_hits hits moves to main, the
