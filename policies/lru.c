@@ -29,9 +29,9 @@
 #include <linux/types.h>
 #include <linux/vmalloc.h>
 
+#include "chain.h"
 #include "policy.h"
 
-#define NONE 0xffffffffu
 #define MAX_CBLOCKS (1u << 30)
 
 #define NR_WALKS 4u
@@ -68,8 +68,6 @@ struct lru {
 	u32 nr_cblocks;
 	u32 held;		/* blocks in the list */
 	u32 loaded;		/* stamps up to nr_cblocks are for loaded blocks */
-	u32 hint_and;		/* of all hints loaded */
-	u32 hint_or;
 	u32 stamp;		/* last one given to a block that was used */
 	u32 sweep_stamp;
 
@@ -86,10 +84,7 @@ struct lru {
 	u64 *ghosts;		/* count << 48 | oblock, hottest first in its set; 0: none */
 
 	struct node *nodes;
-	struct {
-		u32 first;
-		u32 last;
-	} bucket[256];		/* scratch of loaded() */
+	struct chain_buckets buckets;	/* scratch of loaded() */
 };
 
 static struct lru *to_lru(struct pc_policy *p)
@@ -286,7 +281,6 @@ static struct pc_policy *lru_create(const struct pc_policy_type *type,
 	lru->policy.type = type;
 	lru->nr_cblocks = params->nr_cblocks;
 	lru->stamp = params->nr_cblocks;
-	lru->hint_and = U32_MAX;
 	lru->promote_after = 1;
 	lru->ghost_sets = max(GHOST_MIN_SETS,
 			      (u32)rounddown_pow_of_two(params->nr_cblocks) / GHOST_WAYS);
@@ -320,8 +314,6 @@ static void lru_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 	/* those without a hint are colder than all others, in the order of the calls */
 	if (has_hint) {
 		lru->nodes[i].stamp = hint;
-		lru->hint_and &= hint;
-		lru->hint_or |= hint;
 		link_before(lru, i, marker(lru, HEAD));
 		return;
 	}
@@ -331,63 +323,25 @@ static void lru_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 	link_before(lru, i, marker(lru, LOAD));
 }
 
-/*
- * Distributes what follows the load point by one byte of the stamp, and collects
- * it again: a pass of a radix sort, which keeps the order of equals. The chain is
- * singly linked from first, and ends with the head.
- */
-static u32 sort_pass(struct lru *lru, u32 first, unsigned int shift)
+static u32 stamp_of(const void *lru, u32 i)
 {
-	u32 head = marker(lru, HEAD);
-	u32 i, next, *tail = &first;
-	unsigned int b;
-
-	for (b = 0; b < ARRAY_SIZE(lru->bucket); b++)
-		lru->bucket[b].first = NONE;
-
-	for (i = first; i != head; i = next) {
-		b = lru->nodes[i].stamp >> shift & 0xff;
-		next = lru->nodes[i].next;
-		if (lru->bucket[b].first == NONE)
-			lru->bucket[b].first = i;
-		else
-			lru->nodes[lru->bucket[b].last].next = i;
-		lru->bucket[b].last = i;
-	}
-
-	for (b = 0; b < ARRAY_SIZE(lru->bucket); b++) {
-		if (lru->bucket[b].first == NONE)
-			continue;
-		*tail = lru->bucket[b].first;
-		tail = &lru->nodes[lru->bucket[b].last].next;
-	}
-	*tail = head;
-	return first;
+	return ((const struct lru *)lru)->nodes[i].stamp;
 }
 
 static void lru_loaded(struct pc_policy *p)
 {
 	struct lru *lru = to_lru(p);
 	u32 head = marker(lru, HEAD), load = marker(lru, LOAD);
-	u32 i, prev, first, stamp = lru->loaded;
-	unsigned int m, shift;
+	u32 i, stamp = lru->loaded;
+	unsigned int m;
 
 	/* only blocks may follow the load point */
 	for (m = LOAD + 1; m < NR_MARKERS; m++)
 		detach_marker(lru, m);
 
-	first = lru->nodes[load].next;
-	/* a byte that is the same in all needs no pass */
-	for (shift = 0; shift < 32; shift += 8)
-		if ((lru->hint_and ^ lru->hint_or) >> shift & 0xff)
-			first = sort_pass(lru, first, shift);
-
-	lru->nodes[load].next = first;
-	for (prev = load, i = first; i != head; prev = i, i = lru->nodes[i].next) {
-		lru->nodes[i].prev = prev;
+	chain_sort(&lru->buckets, lru->nodes, load, head, stamp_of, lru);
+	for (i = lru->nodes[load].next; i != head; i = lru->nodes[i].next)
 		lru->nodes[i].stamp = ++stamp;
-	}
-	lru->nodes[head].prev = prev;
 	lru->stamp = max(stamp, lru->nr_cblocks);
 }
 

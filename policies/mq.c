@@ -36,9 +36,9 @@
 #include <linux/types.h>
 #include <linux/vmalloc.h>
 
+#include "chain.h"
 #include "policy.h"
 
-#define NONE 0xffffffffu
 #define MAX_CBLOCKS (1u << 30)
 #define NR_QUEUES 8u
 #define NR_WALKS 4u
@@ -126,7 +126,7 @@ struct mq {
 	u32 ghost_sets;
 	u32 *ghosts;		/* fingerprint << 8 | references, newest first in its set */
 
-	u32 first[256], last[256];	/* scratch of loaded() */
+	struct chain_buckets buckets;	/* scratch of loaded() */
 };
 
 static struct mq *to_mq(struct pc_policy *p)
@@ -483,50 +483,10 @@ static void mq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dirt
 		mq->loaded++;
 }
 
-/*
- * Distributes a queue, singly linked from first to its head, by one byte of the rank,
- * and collects it again: a pass of a radix sort, which keeps the order of equals.
- */
-static u32 sort_pass(struct mq *mq, u32 first, u32 end, unsigned int shift)
+/* The longest unused first. */
+static u32 rank_of(const void *mq, u32 i)
 {
-	u32 i, next, *tail = &first;
-	unsigned int b;
-
-	for (b = 0; b < ARRAY_SIZE(mq->first); b++)
-		mq->first[b] = NONE;
-
-	for (i = first; i != end; i = next) {
-		b = (STAMP_MASK - age_of(mq, i)) >> shift & 0xff;
-		next = mq->nodes[i].next;
-		if (mq->first[b] == NONE)
-			mq->first[b] = i;
-		else
-			mq->nodes[mq->last[b]].next = i;
-		mq->last[b] = i;
-	}
-
-	for (b = 0; b < ARRAY_SIZE(mq->first); b++) {
-		if (mq->first[b] == NONE)
-			continue;
-		*tail = mq->first[b];
-		tail = &mq->nodes[mq->last[b]].next;
-	}
-	*tail = end;
-	return first;
-}
-
-static void sort_queue(struct mq *mq, u32 q)
-{
-	u32 end = head(mq, q), first = coldest(mq, q), prev = end, i;
-	unsigned int shift;
-
-	for (shift = 0; shift < STAMP_BITS; shift += 8)
-		first = sort_pass(mq, first, end, shift);
-
-	mq->nodes[end].next = first;
-	for (i = first; i != end; prev = i, i = mq->nodes[i].next)
-		mq->nodes[i].prev = prev;
-	mq->nodes[end].prev = prev;
+	return STAMP_MASK - age_of(mq, i);
 }
 
 static void mq_loaded(struct pc_policy *p)
@@ -535,7 +495,7 @@ static void mq_loaded(struct pc_policy *p)
 	unsigned int k;
 
 	for (k = 0; k < NR_QUEUES; k++)
-		sort_queue(mq, k);
+		chain_sort(&mq->buckets, mq->nodes, head(mq, k), head(mq, k), rank_of, mq);
 	mq->in_round = false;
 	for (k = 0; k < NR_WALKS; k++)
 		mq->walk_id[k] = 0;

@@ -19,8 +19,8 @@
 #include <linux/vmalloc.h>
 
 #include "block-types.h"
+#include "chain.h"
 
-#define NONE 0xffffffffu
 #define QUEUES_MAX_BLOCKS (1u << 30)
 #define QUEUES_WALKS 4u
 #define QUEUES_STATE_BITS 4
@@ -40,10 +40,7 @@ struct queues {
 	u32 walk_id[QUEUES_WALKS];	/* which walk owns the marker */
 	u32 last_walk_id;
 	struct queue_node *nodes;
-	struct {
-		u32 first;
-		u32 last;
-	} bucket[256];			/* scratch of queues_sort() */
+	struct chain_buckets buckets;	/* scratch of queues_sort() */
 };
 
 static inline u32 queues_marker(const struct queues *q, u32 m)
@@ -146,52 +143,15 @@ static inline bool queues_create(struct queues *q, u32 nr_blocks, u32 nr_heads, 
 	return true;
 }
 
-/*
- * Distributes the blocks of a chain by one byte of the state, and collects them again: a
- * pass of a radix sort, which keeps the order of equals. The chain is singly linked from
- * first, and ends with the head of a queue.
- */
-static inline u32 queues_sort_pass(struct queues *q, u32 first, u32 head, unsigned int shift)
+static inline u32 queues_stamp_of(const void *q, u32 i)
 {
-	u32 i, next, *tail = &first;
-	unsigned int b;
-
-	for (b = 0; b < ARRAY_SIZE(q->bucket); b++)
-		q->bucket[b].first = NONE;
-
-	for (i = first; i != head; i = next) {
-		b = q->nodes[i].state >> shift & 0xff;
-		next = q->nodes[i].next;
-		if (q->bucket[b].first == NONE)
-			q->bucket[b].first = i;
-		else
-			q->nodes[q->bucket[b].last].next = i;
-		q->bucket[b].last = i;
-	}
-
-	for (b = 0; b < ARRAY_SIZE(q->bucket); b++) {
-		if (q->bucket[b].first == NONE)
-			continue;
-		*tail = q->bucket[b].first;
-		tail = &q->nodes[q->bucket[b].last].next;
-	}
-	*tail = head;
-	return first;
+	return ((const struct queues *)q)->nodes[i].state >> QUEUES_STATE_BITS;
 }
 
 /* Sorts what follows node start by the stamps. Only blocks may be there. */
 static inline void queues_sort(struct queues *q, u32 start, u32 head)
 {
-	u32 i, prev = start, first = q->nodes[start].next;
-	unsigned int shift;
-
-	for (shift = QUEUES_STATE_BITS; shift < 32; shift += 8)
-		first = queues_sort_pass(q, first, head, shift);
-
-	q->nodes[start].next = first;
-	for (i = first; i != head; prev = i, i = q->nodes[i].next)
-		q->nodes[i].prev = prev;
-	q->nodes[head].prev = prev;
+	chain_sort(&q->buckets, q->nodes, start, head, queues_stamp_of, q);
 }
 
 /* A walk that has come to the end of a queue goes on in the next. */

@@ -32,9 +32,9 @@
 #include <linux/types.h>
 #include <linux/vmalloc.h>
 
+#include "chain.h"
 #include "policy.h"
 
-#define NONE 0xffffffffu
 #define MAX_CBLOCKS (1u << 30)
 #define MAX_HITS 3u
 #define MAX_MOVES 1024u
@@ -123,10 +123,7 @@ struct s3fifo {
 	u32 promote_hits;
 	struct ghosts ghosts;
 
-	struct {
-		u32 first;
-		u32 last;
-	} bucket[256];		/* scratch of loaded() */
+	struct chain_buckets buckets;	/* scratch of loaded() */
 };
 
 static struct s3fifo *to_s3fifo(struct pc_policy *p)
@@ -446,52 +443,18 @@ static void s3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool 
 		       hint >> HITS_SHIFT & MAX_HITS, hint);
 }
 
-/*
- * Distributes a queue, singly linked from first to its head, by one byte of the stamp,
- * and collects it again: a pass of a radix sort, which keeps the order of equals.
- */
-static u32 sort_pass(struct s3fifo *s, u32 first, u32 end, unsigned int shift)
+static u32 rank_of(const void *s, u32 i)
 {
-	u32 i, next, *tail = &first;
-	unsigned int b;
-
-	for (b = 0; b < ARRAY_SIZE(s->bucket); b++)
-		s->bucket[b].first = NONE;
-
-	for (i = first; i != end; i = next) {
-		b = stamp_of(s, i) >> shift & 0xff;
-		next = s->nodes[i].next;
-		if (s->bucket[b].first == NONE)
-			s->bucket[b].first = i;
-		else
-			s->nodes[s->bucket[b].last].next = i;
-		s->bucket[b].last = i;
-	}
-
-	for (b = 0; b < ARRAY_SIZE(s->bucket); b++) {
-		if (s->bucket[b].first == NONE)
-			continue;
-		*tail = s->bucket[b].first;
-		tail = &s->nodes[s->bucket[b].last].next;
-	}
-	*tail = end;
-	return first;
+	return stamp_of(s, i);
 }
 
 static void sort_queue(struct s3fifo *s, enum queue q)
 {
-	u32 end = head(s, q), first = coldest(s, q), prev = end, i;
-	unsigned int shift;
+	u32 end = head(s, q), i;
 
-	for (shift = 0; shift < STAMP_BITS; shift += 8)
-		first = sort_pass(s, first, end, shift);
-
-	s->nodes[end].next = first;
-	for (i = first; i != end; prev = i, i = s->nodes[i].next) {
-		s->nodes[i].prev = prev;
+	chain_sort(&s->buckets, s->nodes, end, end, rank_of, s);
+	for (i = coldest(s, q); i != end; i = s->nodes[i].next)
 		set_state(s, i, q, hits_of(s, i), ++s->stamp[q]);
-	}
-	s->nodes[end].prev = prev;
 }
 
 static void s3fifo_loaded(struct pc_policy *p)
