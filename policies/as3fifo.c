@@ -16,8 +16,7 @@
  * by one for a ghost of main. All constants are fractions of the cache; nothing is tuned
  * to a size. A hit moves nothing.
  *
- * Candidates for demotion move to a list of their own, so that a round of victims()
- * starts with those that were refused. A step there looks at a bounded number of blocks.
+ * A step of victims() looks at a bounded number of blocks.
  *
  * Ghosts are not listed: sets of 8 words hold a fingerprint and when the block left,
  * counted in demotions from its queue; what left too long ago is no ghost. Memory: 16
@@ -41,7 +40,6 @@
 /* node.state: when the block entered its queue << STATE_BITS | what is below */
 #define FREQ_MAX 3u
 #define IN_MAIN (1u << 2)
-#define OFFERED (1u << 3)
 #define STATE_BITS QUEUES_STATE_BITS
 #define STAMP_MASK QUEUES_STAMP_MASK
 
@@ -69,28 +67,11 @@ enum queue {
 	NR_QUEUES,
 };
 
-enum marker {
-	OFFERS,		/* head of the candidates */
-	HEAD,		/* of each queue; next: coldest, prev: hottest */
-	NR_HEADS = HEAD + NR_QUEUES,
-	LOAD = NR_HEADS + QUEUES_WALKS,	/* in main: load() without a hint puts blocks before it */
-	VICTIM,		/* in offers: what lies before it was offered in this round */
-	NR_MARKERS,
-};
-
 struct as3fifo {
 	struct pc_policy policy;
 	u32 nr_cblocks;
-	u32 held;
-	u32 loaded;		/* without a hint; stamps up to nr_cblocks are for these */
-	bool has_hints;
-
-	u32 size[NR_QUEUES];	/* blocks, those in offers included */
-	u32 gone[NR_QUEUES];	/* of these, offered in this round and not removed yet */
-	u32 entered[NR_QUEUES];	/* counts what entered, from nr_cblocks on */
 	u32 demoted[NR_QUEUES];
 	u32 hits;
-	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
 	u32 target;		/* of the small queue, in blocks */
@@ -98,11 +79,6 @@ struct as3fifo {
 	u32 target_max;
 	u32 fixed_percent;	/* 0: the target adapts */
 	u32 correlated;		/* entries that make the period of correlated references */
-
-	/* the victims' round */
-	u32 offered;
-	u32 refused;		/* offered and not removed */
-	u32 removed;		/* since the round began */
 
 	u32 ghost_age_max;	/* in ticks: a cache full of demotions */
 	u32 ghost_sets;
@@ -114,11 +90,6 @@ struct as3fifo {
 static struct as3fifo *to_as3fifo(struct pc_policy *p)
 {
 	return container_of(p, struct as3fifo, policy);
-}
-
-static u32 marker(const struct as3fifo *a, unsigned int m)
-{
-	return queues_marker(&a->queues, m);
 }
 
 /* The queues */
@@ -133,35 +104,9 @@ static u32 freq(const struct as3fifo *a, u32 i)
 	return a->queues.nodes[i].state & FREQ_MAX;
 }
 
-/* When the block entered its queue, counted back from now, in units of the stamps. */
-static u32 age(const struct as3fifo *a, u32 i)
-{
-	u32 now = a->entered[queue_of(a, i)] >> a->stamp_shift;
-
-	return (now - (a->queues.nodes[i].state >> STATE_BITS)) & STAMP_MASK;
-}
-
-static void set_state(struct as3fifo *a, u32 i, u32 stamp, u32 flags)
-{
-	a->queues.nodes[i].state = stamp << STATE_BITS | flags;
-}
-
-/* A block that is in no list becomes the last of a queue. */
 static void enter(struct as3fifo *a, u32 i, enum queue q, u32 hits)
 {
-	set_state(a, i, ++a->entered[q] >> a->stamp_shift, hits | (q == MAIN ? IN_MAIN : 0));
-	link_before(&a->queues, i, marker(a, HEAD + q));
-	a->size[q]++;
-}
-
-static void leave(struct as3fifo *a, u32 i)
-{
-	enum queue q = queue_of(a, i);
-
-	detach(&a->queues, i);
-	a->size[q]--;
-	if (a->queues.nodes[i].state & OFFERED && a->gone[q])
-		a->gone[q]--;
+	queues_enter(&a->queues, i, q, hits | (q == MAIN ? IN_MAIN : 0));
 }
 
 /* A block that was hit enough goes on, or round again. */
@@ -172,7 +117,7 @@ static bool rescue(struct as3fifo *a, u32 i)
 
 	if (!hits)
 		return false;
-	leave(a, i);
+	queues_leave(&a->queues, i, q);
 	enter(a, i, MAIN, q == MAIN ? hits - 1 : 0);
 	return true;
 }
@@ -277,15 +222,14 @@ static void as3fifo_destroy(struct pc_policy *p)
 	struct as3fifo *a = to_as3fifo(p);
 
 	vfree(a->ghosts);
-	vfree(a->queues.nodes);
+	queues_destroy(&a->queues);
 	kfree(a);
 }
 
 static void set_sizes(struct as3fifo *a, u32 nr)
 {
 	a->nr_cblocks = nr;
-	a->entered[SMALL] = nr;
-	a->entered[MAIN] = nr;
+	queues_init(&a->queues, nr, NR_QUEUES);
 	a->target = max(nr / 8, 1u);
 	a->target_min = max(nr / 64, 1u);
 	a->target_max = max(nr - nr / 16, 1u);
@@ -293,10 +237,7 @@ static void set_sizes(struct as3fifo *a, u32 nr)
 	while (nr >> a->tick_shift > GHOST_TICKS)
 		a->tick_shift++;
 	a->ghost_age_max = nr >> a->tick_shift;
-	/* a block may stay for 16 times as many entries as there are blocks, at least */
-	while (nr >> a->stamp_shift > STAMP_MASK >> 4 && a->stamp_shift < STATE_BITS)
-		a->stamp_shift++;
-	a->correlated = nr / 32 >> a->stamp_shift;
+	a->correlated = nr / 32 >> a->queues.stamp_shift;
 }
 
 static struct pc_policy *as3fifo_create(const struct pc_policy_type *type,
@@ -313,13 +254,10 @@ static struct pc_policy *as3fifo_create(const struct pc_policy_type *type,
 	a->policy.type = type;
 	set_sizes(a, params->nr_cblocks);
 	a->ghosts = vzalloc(ghost_bytes(a));
-	if (!a->ghosts ||
-	    !queues_create(&a->queues, a->nr_cblocks, NR_HEADS, NR_MARKERS)) {
+	if (!a->ghosts || !queues_create(&a->queues, MAIN)) {
 		as3fifo_destroy(&a->policy);
 		return NULL;
 	}
-
-	put_marker(&a->queues, marker(a, LOAD), marker(a, HEAD + MAIN));
 	return &a->policy;
 }
 
@@ -331,56 +269,46 @@ static void as3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool
 			 bool has_hint, u32 hint)
 {
 	struct as3fifo *a = to_as3fifo(p);
-	u32 i = pc_from_cblock(c), stamp;
-	enum queue q = !has_hint || hint & HINT_MAIN ? MAIN : SMALL;
+	u32 i = pc_from_cblock(c);
 
 	if (is_linked(&a->queues, i))
 		return;
-	a->held++;
-	a->size[q]++;
 	a->queues.nodes[i].key = hash_oblock(o);
-
-	if (has_hint) {
-		a->has_hints = true;
-		set_state(a, i, hint >> HINT_AGE_SHIFT & STAMP_MASK,
-			  (hint & FREQ_MAX) | (q == MAIN ? IN_MAIN : 0));
-		link_before(&a->queues, i, marker(a, HEAD + q));
-		return;
-	}
-	if (a->loaded < a->nr_cblocks)
-		a->loaded++;
-	stamp = a->loaded >> a->stamp_shift;
-	set_state(a, i, stamp, IN_MAIN);
-	link_before(&a->queues, i, marker(a, LOAD));
+	if (!has_hint)
+		queues_load(&a->queues, i, MAIN, IN_MAIN);
+	else if (hint & HINT_MAIN)
+		queues_load_hinted(&a->queues, i, MAIN, hint >> HINT_AGE_SHIFT,
+				   (hint & FREQ_MAX) | IN_MAIN);
+	else
+		queues_load_hinted(&a->queues, i, SMALL, hint >> HINT_AGE_SHIFT, hint & FREQ_MAX);
 }
 
 /* Sorts what follows a node by the stamps, and gives new ones. */
 static void sort_after(struct as3fifo *a, u32 start, enum queue q)
 {
-	u32 i, head = marker(a, HEAD + q);
+	struct queue_node *nodes = a->queues.nodes;
+	u32 i;
 
-	queues_sort(&a->queues, start, head);
-	for (i = a->queues.nodes[start].next; i != head; i = a->queues.nodes[i].next)
-		set_state(a, i, ++a->entered[q] >> a->stamp_shift,
-			  a->queues.nodes[i].state & ((1u << STATE_BITS) - 1));
+	queues_sort(&a->queues, start, q);
+	for (i = nodes[start].next; i != queues_head(&a->queues, q); i = nodes[i].next) {
+		a->queues.entered[q]++;
+		queues_set_state(&a->queues, i, queues_now(&a->queues, q),
+				 nodes[i].state & ((1u << STATE_BITS) - 1));
+	}
 }
 
 static void as3fifo_loaded(struct pc_policy *p)
 {
 	struct as3fifo *a = to_as3fifo(p);
-	u32 m;
 
-	if (!a->has_hints)
+	if (!a->queues.has_hints)
 		return;
-	/* only blocks may follow the load point */
-	for (m = NR_HEADS; m < NR_MARKERS; m++)
-		if (m != LOAD)
-			detach_marker(&a->queues, marker(a, m));
-	sort_after(a, marker(a, HEAD + SMALL), SMALL);
-	sort_after(a, marker(a, LOAD), MAIN);
+	queues_end_walks_and_round(&a->queues);
+	sort_after(a, queues_head(&a->queues, SMALL), SMALL);
+	sort_after(a, queues_load_point(&a->queues), MAIN);
 	/* what the target had come to shows in the size */
 	if (!a->fixed_percent)
-		a->target = clamp(a->size[SMALL], a->target_min, a->target_max);
+		a->target = clamp(a->queues.size[SMALL], a->target_min, a->target_max);
 }
 
 static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
@@ -392,10 +320,10 @@ static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum 
 		return;
 	/* hits are time too, or the last to come in would stay uncounted while all hit */
 	if (++a->hits % HITS_AN_ENTRY == 0)
-		a->entered[SMALL]++;
+		a->queues.entered[SMALL]++;
 	if (freq(a, i) == FREQ_MAX)
 		return;
-	if (queue_of(a, i) == MAIN || age(a, i) >= a->correlated)
+	if (queue_of(a, i) == MAIN || queues_age(&a->queues, i, SMALL) >= a->correlated)
 		a->queues.nodes[i].state++;
 }
 
@@ -429,7 +357,7 @@ static void as3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	}
 	if (ghost)
 		*ghost = 0;
-	a->held++;
+	a->queues.held++;
 	a->queues.nodes[i].key = hash;
 	enter(a, i, q, 0);
 }
@@ -443,13 +371,10 @@ static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 	if (!is_linked(&a->queues, i))
 		return;
 	q = queue_of(a, i);
-	leave(a, i);
-	a->held--;
-	a->removed++;
-	if (a->refused)
-		a->refused--;
+	queues_leave(&a->queues, i, q);
+	queues_note_removed(&a->queues);
 	/* what was not offered did not leave for want of room */
-	if (!(a->queues.nodes[i].state & OFFERED))
+	if (!(a->queues.nodes[i].state & QUEUES_OFFERED))
 		return;
 	ghost_add(a, a->queues.nodes[i].key, q);
 }
@@ -457,12 +382,12 @@ static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 /* From the queue that is too long, as if all offered were gone; NONE: both are empty. */
 static u32 next_in_queue(struct as3fifo *a)
 {
-	u32 from_small = block_after(&a->queues, marker(a, HEAD + SMALL));
-	u32 from_main = block_after(&a->queues, marker(a, HEAD + MAIN));
+	u32 from_small = queues_coldest(&a->queues, SMALL);
+	u32 from_main = queues_coldest(&a->queues, MAIN);
 
-	if (is_head(&a->queues, from_main))
-		return is_head(&a->queues, from_small) ? NONE : from_small;
-	if (is_head(&a->queues, from_small) || a->size[SMALL] - a->gone[SMALL] < a->target)
+	if (from_main == NONE)
+		return from_small;
+	if (from_small == NONE || a->queues.size[SMALL] - a->queues.gone[SMALL] < a->target)
 		return from_main;
 	return from_small;
 }
@@ -470,37 +395,9 @@ static u32 next_in_queue(struct as3fifo *a)
 /* A block that was refused in another round, else one from a queue. */
 static u32 next_candidate(struct as3fifo *a)
 {
-	u32 i = block_after(&a->queues, marker(a, VICTIM));
+	u32 i = queues_refused(&a->queues);
 
-	return is_head(&a->queues, i) ? next_in_queue(a) : i;
-}
-
-/* Moves the candidate behind those that were offered in this round. */
-static void offer(struct as3fifo *a, u32 i)
-{
-	detach(&a->queues, i);
-	link_before(&a->queues, i, marker(a, VICTIM));
-	a->queues.nodes[i].state |= OFFERED;
-	a->gone[queue_of(a, i)]++;
-	a->offered++;
-	a->refused++;
-}
-
-/*
- * After a removal those refused come first again, but only once there was one for every
- * 16 of them: dirty blocks must not be offered anew for each block that is demoted
- * behind them. A round ends with as many offers as there are blocks.
- */
-static void begin_round(struct as3fifo *a)
-{
-	if (is_linked(&a->queues, marker(a, VICTIM)) &&
-	    (!a->removed || a->removed < a->refused / 16))
-		return;
-	put_marker(&a->queues, marker(a, VICTIM), marker(a, OFFERS));
-	memset(a->gone, 0, sizeof(a->gone));
-	a->offered = 0;
-	a->refused = 0;
-	a->removed = 0;
+	return i == NONE ? next_in_queue(a) : i;
 }
 
 static unsigned int as3fifo_victims(struct pc_policy *p, unsigned int n, pc_cblock_t *out)
@@ -508,19 +405,19 @@ static unsigned int as3fifo_victims(struct pc_policy *p, unsigned int n, pc_cblo
 	struct as3fifo *a = to_as3fifo(p);
 	unsigned int got = 0, steps = 0;
 
-	begin_round(a);
+	queues_begin_round(&a->queues);
 	while (got < n) {
 		u32 i = NONE;
 
-		if (a->offered < a->held)
+		if (!queues_all_offered(&a->queues))
 			i = next_candidate(a);
 		if (i == NONE) {
-			detach_marker(&a->queues, marker(a, VICTIM));
+			queues_end_round(&a->queues);
 			break;
 		}
 		if (steps++ < STEPS_MAX && rescue(a, i))
 			continue;
-		offer(a, i);
+		queues_offer(&a->queues, i, queue_of(a, i));
 		out[got++] = pc_cblock(i);
 		steps = 0;
 	}
@@ -531,11 +428,13 @@ static u32 as3fifo_hint(struct pc_policy *p, pc_cblock_t c)
 {
 	struct as3fifo *a = to_as3fifo(p);
 	u32 i = pc_from_cblock(c);
+	enum queue q;
 
 	if (!is_linked(&a->queues, i))
 		return 0;
-	return (queue_of(a, i) == MAIN ? HINT_MAIN : 0) |
-		(STAMP_MASK - age(a, i)) << HINT_AGE_SHIFT | freq(a, i);
+	q = queue_of(a, i);
+	return (q == MAIN ? HINT_MAIN : 0) |
+		(STAMP_MASK - queues_age(&a->queues, i, q)) << HINT_AGE_SHIFT | freq(a, i);
 }
 
 static unsigned int as3fifo_walk(struct pc_policy *p, u64 *cursor, unsigned int n,

@@ -48,9 +48,8 @@
 
 #define NR_LEVELS 4u
 
-/* node.state: when the block entered its level << STATE_BITS | OFFERED | level */
+/* node.state: when the block entered its level << STATE_BITS | QUEUES_OFFERED | level */
 #define LEVEL_MASK (NR_LEVELS - 1)
-#define OFFERED NR_LEVELS
 #define STATE_BITS QUEUES_STATE_BITS
 #define STAMP_MASK QUEUES_STAMP_MASK
 
@@ -88,30 +87,13 @@ struct area {
 #define AREA_LOST 2u		/* demoted_at is valid */
 #define AREA_LOST_UPPER 4u	/* from a level above 0 */
 
-enum marker {
-	OFFERS,		/* head of the candidates */
-	HEAD,		/* of each level; next: coldest, prev: hottest */
-	NR_HEADS = HEAD + NR_LEVELS,
-	LOAD = NR_HEADS + QUEUES_WALKS,	/* in level 1: load() without a hint puts blocks before it */
-	VICTIM,		/* in offers: what lies before it was offered in this round */
-	NR_MARKERS,
-};
-
 struct smq {
 	struct pc_policy policy;
 	u32 nr_cblocks;
-	u32 held;
-	u32 loaded;		/* without a hint; stamps up to nr_cblocks are for these */
-	bool has_hints;
-
-	u32 size[NR_LEVELS];	/* blocks, those in offers included */
-	u32 gone[NR_LEVELS];	/* of these, offered in this round and not removed yet */
-	u32 entered[2];		/* counts what entered level 0, those above; from nr_cblocks on */
 	u32 demoted[2];		/* from level 0, and from those above */
 	u32 all_hits;
 	u32 idle;		/* blocks promoted, less what hits above level 0 take back */
 	u32 idle_max;		/* above a quarter of it, the levels above 0 are idle */
-	unsigned int stamp_shift;
 	unsigned int tick_shift;
 
 	u32 share;		/* of level 0, in blocks; the others divide the rest */
@@ -130,11 +112,6 @@ struct smq {
 	unsigned int use_hotspot;
 	unsigned int use_adapt;
 
-	/* the victims' round */
-	u32 offered;
-	u32 refused;		/* offered and not removed */
-	u32 removed;		/* since the round began */
-
 	u32 nr_sets;
 	struct area *areas;	/* coldest first in each set */
 
@@ -146,11 +123,6 @@ static struct smq *to_smq(struct pc_policy *p)
 	return container_of(p, struct smq, policy);
 }
 
-static u32 marker(const struct smq *smq, unsigned int m)
-{
-	return queues_marker(&smq->queues, m);
-}
-
 /* The levels */
 
 static unsigned int level_of(const struct smq *smq, u32 i)
@@ -158,40 +130,20 @@ static unsigned int level_of(const struct smq *smq, u32 i)
 	return smq->queues.nodes[i].state & LEVEL_MASK;
 }
 
-/* The stamp of what enters now. Levels above 0 have one time, so waits compare. */
-static u32 now_in(const struct smq *smq, unsigned int level)
-{
-	return smq->entered[level > 0] >> smq->stamp_shift;
-}
-
-/* When the block entered its level, counted back from now, in units of the stamps. */
+/* Levels above 0 have one time, so waits compare. */
 static u32 age(const struct smq *smq, u32 i)
 {
-	return (now_in(smq, level_of(smq, i)) - (smq->queues.nodes[i].state >> STATE_BITS)) & STAMP_MASK;
+	return queues_age(&smq->queues, i, level_of(smq, i));
 }
 
-static void set_state(struct smq *smq, u32 i, u32 stamp, u32 flags)
-{
-	smq->queues.nodes[i].state = stamp << STATE_BITS | flags;
-}
-
-/* A block that is in no list becomes the hottest of a level. */
 static void enter(struct smq *smq, u32 i, unsigned int level)
 {
-	smq->entered[level > 0]++;
-	set_state(smq, i, now_in(smq, level), level);
-	link_before(&smq->queues, i, marker(smq, HEAD + level));
-	smq->size[level]++;
+	queues_enter(&smq->queues, i, level, level);
 }
 
 static void leave(struct smq *smq, u32 i)
 {
-	unsigned int level = level_of(smq, i);
-
-	detach(&smq->queues, i);
-	smq->size[level]--;
-	if (smq->queues.nodes[i].state & OFFERED && smq->gone[level])
-		smq->gone[level]--;
+	queues_leave(&smq->queues, i, level_of(smq, i));
 }
 
 /* Whether a level and those above hold more than they may: one may use another's share. */
@@ -201,16 +153,8 @@ static bool is_over_share(const struct smq *smq, unsigned int level)
 	u32 size = 0;
 
 	for (; level < NR_LEVELS; level++)
-		size += smq->size[level];
+		size += smq->queues.size[level];
 	return size > share;
-}
-
-/* The coldest block of a level that is not offered yet, or NONE. */
-static u32 coldest_of(const struct smq *smq, unsigned int level)
-{
-	u32 i = block_after(&smq->queues, marker(smq, HEAD + level));
-
-	return is_head(&smq->queues, i) ? NONE : i;
 }
 
 static bool is_upper_idle(const struct smq *smq)
@@ -228,7 +172,7 @@ static unsigned int level_to_give(const struct smq *smq)
 	u64 longest = 0;
 
 	for (level = 1; level < NR_LEVELS; level++) {
-		u32 i = coldest_of(smq, level);
+		u32 i = queues_coldest(&smq->queues, level);
 		u64 wait;
 
 		if (i == NONE)
@@ -272,7 +216,7 @@ static void drop(struct smq *smq, u32 i, unsigned int level)
 static void redistribute(struct smq *smq, unsigned int level)
 {
 	for (; level && is_over_share(smq, level); level--) {
-		u32 coldest = coldest_of(smq, level);
+		u32 coldest = queues_coldest(&smq->queues, level);
 
 		if (coldest == NONE || (level == 1 && level_to_give(smq) != 1))
 			return;
@@ -419,15 +363,14 @@ static void smq_destroy(struct pc_policy *p)
 	struct smq *smq = to_smq(p);
 
 	vfree(smq->areas);
-	vfree(smq->queues.nodes);
+	queues_destroy(&smq->queues);
 	kfree(smq);
 }
 
 static void set_sizes(struct smq *smq, u32 nr)
 {
 	smq->nr_cblocks = nr;
-	smq->entered[0] = nr;
-	smq->entered[1] = nr;
+	queues_init(&smq->queues, nr, NR_LEVELS);
 	smq->idle_max = max(nr / 16, 1u);
 	smq->share = max(nr / 8, 1u);
 	smq->share_min = max(nr / 64, 1u);
@@ -437,10 +380,7 @@ static void set_sizes(struct smq *smq, u32 nr)
 	while (nr / 32 >> smq->tick_shift > WINDOW_TICKS)
 		smq->tick_shift++;
 	smq->window = nr / 32 >> smq->tick_shift;
-	/* a block may stay for 16 times as many entries as there are blocks, at least */
-	while (nr >> smq->stamp_shift > STAMP_MASK >> 4 && smq->stamp_shift < STATE_BITS)
-		smq->stamp_shift++;
-	smq->correlated = nr / 32 >> smq->stamp_shift;
+	smq->correlated = nr / 32 >> smq->queues.stamp_shift;
 	smq->use_hotspot = 1;
 	smq->use_adapt = 1;
 }
@@ -459,13 +399,10 @@ static struct pc_policy *smq_create(const struct pc_policy_type *type,
 	smq->policy.type = type;
 	set_sizes(smq, params->nr_cblocks);
 	smq->areas = vzalloc(area_bytes(smq));
-	if (!smq->areas ||
-	    !queues_create(&smq->queues, smq->nr_cblocks, NR_HEADS, NR_MARKERS)) {
+	if (!smq->areas || !queues_create(&smq->queues, 1)) {
 		smq_destroy(&smq->policy);
 		return NULL;
 	}
-
-	put_marker(&smq->queues, marker(smq, LOAD), marker(smq, HEAD + 1));
 	return &smq->policy;
 }
 
@@ -477,54 +414,42 @@ static void smq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 		     bool has_hint, u32 hint)
 {
 	struct smq *smq = to_smq(p);
-	u32 i = pc_from_cblock(c);
-	unsigned int level = has_hint ? hint >> HINT_LEVEL_SHIFT : 1;
+	u32 i = pc_from_cblock(c), level = hint >> HINT_LEVEL_SHIFT;
 
 	if (is_linked(&smq->queues, i))
 		return;
-	smq->held++;
-	smq->size[level]++;
 	smq->queues.nodes[i].key = hash_area(o);
-
-	if (has_hint) {
-		smq->has_hints = true;
-		set_state(smq, i, (hint & HINT_STAMP_MASK) >> 2, level);
-		link_before(&smq->queues, i, marker(smq, HEAD + level));
-		return;
-	}
-	if (smq->loaded < smq->nr_cblocks)
-		smq->loaded++;
-	set_state(smq, i, smq->loaded >> smq->stamp_shift, level);
-	link_before(&smq->queues, i, marker(smq, LOAD));
+	if (has_hint)
+		queues_load_hinted(&smq->queues, i, level, (hint & HINT_STAMP_MASK) >> 2, level);
+	else
+		queues_load(&smq->queues, i, 1, 1);
 }
 
 /* Sorts what follows a node by the stamps of hints, of which the last possible is now. */
 static void sort_after(struct smq *smq, u32 start, unsigned int level)
 {
-	u32 i, head = marker(smq, HEAD + level);
+	struct queue_node *nodes = smq->queues.nodes;
+	u32 i;
 
-	queues_sort(&smq->queues, start, head);
-	for (i = smq->queues.nodes[start].next; i != head; i = smq->queues.nodes[i].next)
-		smq->queues.nodes[i].state += (now_in(smq, level) + 1) << STATE_BITS;
+	queues_sort(&smq->queues, start, level);
+	for (i = nodes[start].next; i != queues_head(&smq->queues, level); i = nodes[i].next)
+		nodes[i].state += (queues_now(&smq->queues, level) + 1) << STATE_BITS;
 }
 
 static void smq_loaded(struct pc_policy *p)
 {
 	struct smq *smq = to_smq(p);
 	unsigned int level;
-	u32 m;
 
-	if (!smq->has_hints)
+	if (!smq->queues.has_hints)
 		return;
-	/* only blocks may follow the load point */
-	for (m = NR_HEADS; m < NR_MARKERS; m++)
-		if (m != LOAD)
-			detach_marker(&smq->queues, marker(smq, m));
+	queues_end_walks_and_round(&smq->queues);
 	for (level = 0; level < NR_LEVELS; level++)
-		sort_after(smq, marker(smq, level == 1 ? LOAD : HEAD + level), level);
+		sort_after(smq, level == 1 ? queues_load_point(&smq->queues) :
+					     queues_head(&smq->queues, level), level);
 	/* what the share had come to shows in the size */
 	if (smq->use_adapt)
-		smq->share = clamp(smq->size[0], smq->share_min, smq->share_max);
+		smq->share = clamp(smq->queues.size[0], smq->share_min, smq->share_max);
 }
 
 static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
@@ -538,7 +463,7 @@ static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_d
 	smq->hits++;
 	/* hits are time too, or the last to come in would stay uncounted while all hit */
 	if (++smq->all_hits % HITS_AN_ENTRY == 0)
-		smq->entered[0]++;
+		smq->queues.entered[0]++;
 	level = level_of(smq, i);
 	if (!level && age(smq, i) < smq->correlated)
 		return;
@@ -580,7 +505,7 @@ static void smq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	level = smq->use_hotspot && hotspot_promotes(smq, o);
 	if (level)
 		smq->idle = min(smq->idle + 1, smq->idle_max);
-	smq->held++;
+	smq->queues.held++;
 	smq->queues.nodes[i].key = hash_area(o);
 	enter(smq, i, level);
 	redistribute(smq, level);
@@ -594,60 +519,29 @@ static void smq_removed(struct pc_policy *p, pc_cblock_t c)
 	if (!is_linked(&smq->queues, i))
 		return;
 	leave(smq, i);
-	smq->held--;
-	smq->removed++;
-	if (smq->refused)
-		smq->refused--;
+	queues_note_removed(&smq->queues);
 	/* what was not offered did not leave for want of room */
-	if (smq->queues.nodes[i].state & OFFERED)
+	if (smq->queues.nodes[i].state & QUEUES_OFFERED)
 		hotspot_lost(smq, smq->queues.nodes[i].key, level_of(smq, i));
 }
 
 /* The coldest that is not offered yet, or NONE; level 0 only while it has its share. */
 static u32 next_in_levels(struct smq *smq)
 {
-	u32 lowest = coldest_of(smq, 0);
+	u32 lowest = queues_coldest(&smq->queues, 0);
 
-	if (lowest != NONE && smq->size[0] - smq->gone[0] >= smq->share)
+	if (lowest != NONE && smq->queues.size[0] - smq->queues.gone[0] >= smq->share)
 		return lowest;
 	/* with nothing above level 0, this is level 0 again */
-	return coldest_of(smq, level_to_give(smq));
+	return queues_coldest(&smq->queues, level_to_give(smq));
 }
 
 /* A block that was refused in another round, else one from the levels. */
 static u32 next_candidate(struct smq *smq)
 {
-	u32 i = block_after(&smq->queues, marker(smq, VICTIM));
+	u32 i = queues_refused(&smq->queues);
 
-	return is_head(&smq->queues, i) ? next_in_levels(smq) : i;
-}
-
-/* Moves the candidate behind those that were offered in this round. */
-static void offer(struct smq *smq, u32 i)
-{
-	detach(&smq->queues, i);
-	link_before(&smq->queues, i, marker(smq, VICTIM));
-	smq->queues.nodes[i].state |= OFFERED;
-	smq->gone[level_of(smq, i)]++;
-	smq->offered++;
-	smq->refused++;
-}
-
-/*
- * After a removal those refused come first again, but only once there was one for every
- * 16 of them: dirty blocks must not be offered anew for each block that is demoted
- * behind them. A round ends with as many offers as there are blocks.
- */
-static void begin_round(struct smq *smq)
-{
-	if (is_linked(&smq->queues, marker(smq, VICTIM)) &&
-	    (!smq->removed || smq->removed < smq->refused / 16))
-		return;
-	put_marker(&smq->queues, marker(smq, VICTIM), marker(smq, OFFERS));
-	memset(smq->gone, 0, sizeof(smq->gone));
-	smq->offered = 0;
-	smq->refused = 0;
-	smq->removed = 0;
+	return i == NONE ? next_in_levels(smq) : i;
 }
 
 static unsigned int smq_victims(struct pc_policy *p, unsigned int n, pc_cblock_t *out)
@@ -655,17 +549,17 @@ static unsigned int smq_victims(struct pc_policy *p, unsigned int n, pc_cblock_t
 	struct smq *smq = to_smq(p);
 	unsigned int got = 0;
 
-	begin_round(smq);
+	queues_begin_round(&smq->queues);
 	while (got < n) {
 		u32 i = NONE;
 
-		if (smq->offered < smq->held)
+		if (!queues_all_offered(&smq->queues))
 			i = next_candidate(smq);
 		if (i == NONE) {
-			detach_marker(&smq->queues, marker(smq, VICTIM));
+			queues_end_round(&smq->queues);
 			break;
 		}
-		offer(smq, i);
+		queues_offer(&smq->queues, i, level_of(smq, i));
 		out[got++] = pc_cblock(i);
 	}
 	return got;

@@ -308,7 +308,7 @@ static void test_as3fifo_restart(void **state)
 		assert_int_equal(queue_of(to_as3fifo(c.p), i), queue_of(to_as3fifo(again), i));
 		assert_int_equal(freq(to_as3fifo(c.p), i), freq(to_as3fifo(again), i));
 	}
-	assert_int_equal(to_as3fifo(again)->target, max(to_as3fifo(again)->size[SMALL], NR / 64));
+	assert_int_equal(to_as3fifo(again)->target, max(to_as3fifo(again)->queues.size[SMALL], NR / 64));
 	inner->destroy(again);
 	policy_cache_exit(&c);
 }

@@ -162,7 +162,7 @@ static void levels_are_the_model(const char *hotspot)
 		hits += hit;
 	}
 	for (u32 level = 0; level < NR_LEVELS; level++)
-		assert_int_equal(to_smq(c.p)->size[level], m->count[level]);
+		assert_int_equal(to_smq(c.p)->queues.size[level], m->count[level]);
 	assert_true(hits > 10000 && hits < 59000);
 	assert_true(*hotspot == '0' || m->idle_drops > 100);
 	policy_cache_exit(&c);
@@ -373,7 +373,7 @@ static void test_smq_restart(void **state)
 	assert_memory_equal(before, after, sizeof(before));
 	for (u32 i = 0; i < NR; i++)
 		assert_int_equal(level_of(to_smq(c.p), i), level_of(to_smq(again), i));
-	assert_int_equal(to_smq(again)->share, max(to_smq(again)->size[0], NR / 64));
+	assert_int_equal(to_smq(again)->share, max(to_smq(again)->queues.size[0], NR / 64));
 	inner->destroy(again);
 	policy_cache_exit(&c);
 }
