@@ -9,6 +9,7 @@
  * periods after the last exchange, because the new policy has the blocks of the old one
  * at first, and what it remembers of others not at all.
  */
+#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -256,12 +257,22 @@ u64 pc_auto_exchanges(const struct pc_auto *a)
 	return a->nr_exchanges;
 }
 
-void pc_auto_set_margin(struct pc_auto *a, unsigned int margin)
+int pc_auto_set(struct pc_auto *a, const char *key, const char *value, const char **why)
 {
+	unsigned int margin;
+
+	if (strcmp(key, "margin") != 0)
+		return -EINVAL;
+	if (kstrtouint(value, 10, &margin) || !margin || margin > 1000) {
+		*why = "what a policy is to be better by, from 1 to 1000 thousandths of the accesses";
+		return -ERANGE;
+	}
 	a->margin = margin;
+	return 0;
 }
 
-unsigned int pc_auto_margin(const struct pc_auto *a)
+unsigned int pc_auto_emit(const struct pc_auto *a, char *buf, size_t len)
 {
-	return a->margin;
+	snprintf(buf, len, "margin %u", a->margin);
+	return 2;
 }

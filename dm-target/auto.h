@@ -56,8 +56,11 @@ const struct pc_auto_entry *pc_auto_log(const struct pc_auto *a, unsigned int n)
 
 u64 pc_auto_exchanges(const struct pc_auto *a);
 
-/* What a policy must be better by, in 1/1000 of the accesses: 1 to 1000. */
-void pc_auto_set_margin(struct pc_auto *a, unsigned int margin);
-unsigned int pc_auto_margin(const struct pc_auto *a);
+/*
+ * The one tunable, as set() and emit() of a policy: margin, what a policy must be better
+ * by, in 1/1000 of the accesses.
+ */
+int pc_auto_set(struct pc_auto *a, const char *key, const char *value, const char **why);
+unsigned int pc_auto_emit(const struct pc_auto *a, char *buf, size_t len);
 
 #endif

@@ -64,28 +64,33 @@ static size_t held_bytes(const struct pc_policy_host *host)
 	return BITS_TO_LONGS((unsigned long)host->params.nr_cblocks) * sizeof(long);
 }
 
-/* Appends the keys of a policy: every other word of what it emits. */
-static void list_keys(struct pc_policy *p, char *text, size_t size)
+/* Says what set() refused. emitted: what emit() says, the keys being every other word. */
+static int refuse(int r, const char *key, const char *value, const char *why, const char *name,
+		  char *emitted, char err[PC_ERR_SIZE])
 {
-	char buf[PC_POLICY_EMIT_SIZE] = "";
-	char *rest = buf, *word;
-	size_t len = strlen(text);
 	bool is_key = true;
+	size_t len;
+	char *word;
 
-	if (p->type->emit)
-		p->type->emit(p, buf, sizeof(buf));
-	else
-		scnprintf(text + len, size - len, " none");
-	while ((word = strsep(&rest, " "))) {
+	if (r == -ERANGE) {
+		scnprintf(err, PC_ERR_SIZE, "%.32s %.32s: must be %s", key, value, why);
+		return -EINVAL;
+	}
+	len = scnprintf(err, PC_ERR_SIZE,
+			"%.32s: neither a key of the core nor of policy %s, which knows:%s", key,
+			name, *emitted ? "" : " none");
+	while ((word = strsep(&emitted, " "))) {
 		if (is_key && *word)
-			len += scnprintf(text + len, size - len, " %s", word);
+			len += scnprintf(err + len, PC_ERR_SIZE - len, " %s", word);
 		is_key = !is_key;
 	}
+	return -EINVAL;
 }
 
 static int set_policy(struct pc_policy *p, const char *key, const char *value,
 		      char err[PC_ERR_SIZE])
 {
+	char emitted[PC_POLICY_EMIT_SIZE] = "";
 	const char *why = "another value";
 	int r = -EINVAL;
 
@@ -93,16 +98,22 @@ static int set_policy(struct pc_policy *p, const char *key, const char *value,
 		r = p->type->set(p, key, value, &why);
 	if (!r)
 		return 0;
+	if (p->type->emit)
+		p->type->emit(p, emitted, sizeof(emitted));
+	return refuse(r, key, value, why, p->type->name, emitted, err);
+}
 
-	if (r == -ERANGE) {
-		scnprintf(err, PC_ERR_SIZE, "%.32s %.32s: must be %s", key, value, why);
-	} else {
-		scnprintf(err, PC_ERR_SIZE,
-			  "%.32s: neither a key of the core nor of policy %s, which knows:", key,
-			  p->type->name);
-		list_keys(p, err, PC_ERR_SIZE);
-	}
-	return -EINVAL;
+static int set_auto(struct pc_candidates *c, const char *key, const char *value,
+		    char err[PC_ERR_SIZE])
+{
+	char emitted[PC_POLICY_EMIT_SIZE];
+	const char *why;
+	int r = pc_auto_set(c->shadows, key, value, &why);
+
+	if (!r)
+		return 0;
+	pc_auto_emit(c->shadows, emitted, sizeof(emitted));
+	return refuse(r, key, value, why, PC_POLICY_AUTO, emitted, err);
 }
 
 static void put_policy(struct pc_policy *p)
@@ -146,28 +157,6 @@ static struct pc_policy *make_policy(const struct pc_policy_params *params, cons
 		}
 	}
 	return p;
-}
-
-/* With auto, the one key that there is. */
-static int set_auto(struct pc_candidates *c, const char *key, const char *value,
-		    char err[PC_ERR_SIZE])
-{
-	unsigned int margin;
-
-	if (strcmp(key, "margin") != 0) {
-		scnprintf(err, PC_ERR_SIZE,
-			  "%.32s: neither a key of the core nor of policy auto, which knows: margin",
-			  key);
-		return -EINVAL;
-	}
-	if (kstrtouint(value, 10, &margin) || !margin || margin > 1000) {
-		scnprintf(err, PC_ERR_SIZE,
-			  "margin %.32s: must be what a policy is to be better by, from 1 to 1000 thousandths of the accesses",
-			  value);
-		return -EINVAL;
-	}
-	pc_auto_set_margin(c->shadows, margin);
-	return 0;
 }
 
 /* The policies to choose from, if name is auto, else NULL. ERR_PTR, with err filled. */
@@ -496,8 +485,7 @@ unsigned int pc_host_emit(struct pc_policy_host *host, char name[PC_POLICY_NAME_
 	spin_lock_irqsave(&host->lock, flags);
 	copy_name(host, name);
 	if (host->candidates)
-		words = scnprintf(buf, len, "margin %u",
-				  pc_auto_margin(host->candidates->shadows)) ? 2 : 0;
+		words = pc_auto_emit(host->candidates->shadows, buf, len);
 	else if (host->policy->type->emit)
 		words = host->policy->type->emit(host->policy, buf, len);
 	spin_unlock_irqrestore(&host->lock, flags);
@@ -680,61 +668,67 @@ out:
 	return r;
 }
 
-/* The policy that should be at work instead, or NULL. */
-static const struct pc_policy_type *choice(struct pc_policy_host *host)
+/* The candidate that should be at work instead, or -1. */
+static int choice(struct pc_policy_host *host)
 {
-	const struct pc_policy_type *type = NULL;
-	struct pc_candidates *c;
 	unsigned long flags;
-	int i;
+	int i = -1;
 
 	spin_lock_irqsave(&host->lock, flags);
-	c = host->candidates;
-	i = c ? pc_auto_choice(c->shadows) : -1;
-	if (i >= 0)
-		type = c->types[i];
+	if (host->candidates)
+		i = pc_auto_choice(host->candidates->shadows);
 	spin_unlock_irqrestore(&host->lock, flags);
-	return type;
+	return i;
 }
 
-/* The exchange is done, and text filled; or it failed, and is tried again some time. */
-static void note_exchange(struct pc_policy_host *host, bool done, char text[PC_ERR_SIZE])
+/* Candidate i took over: text says why. Under swap_mutex, which keeps the candidates. */
+static void note_exchange(struct pc_policy_host *host, int i, char text[PC_ERR_SIZE])
 {
 	struct pc_candidates *c = host->candidates;
 	const struct pc_auto_entry *e;
 	unsigned long flags;
-	int working;
 
 	spin_lock_irqsave(&host->lock, flags);
-	working = pc_candidates_find(c, host->policy->type->name);
-	if (done) {
-		pc_auto_exchanged(c->shadows, working);
-		e = pc_auto_log(c->shadows, 0);
-		scnprintf(text, PC_ERR_SIZE,
-			  "policy auto: %s takes over from %s: hits %u instead of %u of 1000 sampled accesses",
-			  c->types[e->to]->name, c->types[e->from]->name, e->to_hits, e->from_hits);
-	} else {
-		pc_auto_working(c->shadows, working);
-	}
+	pc_auto_exchanged(c->shadows, i);
+	e = pc_auto_log(c->shadows, 0);
+	scnprintf(text, PC_ERR_SIZE,
+		  "policy auto: %s takes over from %s: hits %u instead of %u of 1000 sampled accesses",
+		  c->types[e->to]->name, c->types[e->from]->name, e->to_hits, e->from_hits);
+	spin_unlock_irqrestore(&host->lock, flags);
+}
+
+/* The policy at work stays: the choice waits anew. */
+static void note_failure(struct pc_policy_host *host)
+{
+	struct pc_auto *shadows = host->candidates->shadows;
+	unsigned long flags;
+
+	spin_lock_irqsave(&host->lock, flags);
+	pc_auto_working(shadows, pc_auto_index(shadows));
 	spin_unlock_irqrestore(&host->lock, flags);
 }
 
 int pc_host_follow(struct pc_policy_host *host, pc_swap_lookup_fn lookup, void *ctx,
 		   char text[PC_ERR_SIZE])
 {
-	const struct pc_policy_type *type;
-	int r = 0;
+	int i, r = 0;
 
 	/* a message exchanges it now: then it is too late for this one */
-	if (!choice(host) || !mutex_trylock(&host->swap_mutex))
+	if (choice(host) < 0 || !mutex_trylock(&host->swap_mutex))
 		return 0;
-	type = choice(host);
-	if (type) {
-		r = swap_policy(host, type->name, NULL, 0, false, lookup, ctx, text);
-		note_exchange(host, !r, text);
+	i = choice(host);
+	if (i >= 0) {
+		r = swap_policy(host, host->candidates->types[i]->name, NULL, 0, false, lookup,
+				ctx, text);
+		if (r) {
+			note_failure(host);
+		} else {
+			note_exchange(host, i, text);
+			r = 1;
+		}
 	}
 	mutex_unlock(&host->swap_mutex);
-	return r ? r : !!type;
+	return r;
 }
 
 bool pc_host_begin_with(struct pc_policy_host *host, const char *name, u32 version)

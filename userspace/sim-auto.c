@@ -198,25 +198,19 @@ static void auto_tick(struct pc_policy *p)
 
 static int auto_set(struct pc_policy *p, const char *key, const char *value, const char **why)
 {
-	unsigned int margin;
-
-	if (strcmp(key, "margin") != 0)
-		return -EINVAL;
-	if (kstrtouint(value, 10, &margin) || !margin || margin > 1000) {
-		*why = "thousandths of the accesses from 1 to 1000";
-		return -ERANGE;
-	}
-	pc_auto_set_margin(to_auto(p)->shadows, margin);
-	return 0;
+	return pc_auto_set(to_auto(p)->shadows, key, value, why);
 }
 
+/* What happened, too: the simulator prints it behind a run. */
 static unsigned int auto_emit(struct pc_policy *p, char *buf, size_t len)
 {
 	struct sim_auto *a = to_auto(p);
+	unsigned int words = pc_auto_emit(a->shadows, buf, len);
+	size_t used = strlen(buf);
 
-	snprintf(buf, len, "margin %u working %s exchanges %llu", pc_auto_margin(a->shadows),
-		 a->working->type->name, (unsigned long long)pc_auto_exchanges(a->shadows));
-	return 6;
+	snprintf(buf + used, len - used, " working %s exchanges %llu", a->working->type->name,
+		 (unsigned long long)pc_auto_exchanges(a->shadows));
+	return words + 4;
 }
 
 static size_t auto_memory(struct pc_policy *p)
