@@ -232,7 +232,8 @@ static void random_request(struct unit_random *r, struct pc_request *q, u64 rang
 	q->is_write = unit_random_one_in(r, 2);
 }
 
-static void compare(struct unit_random *r, const struct pc_sim_config *c, unsigned int nr)
+static struct pc_sim_counts compare(struct unit_random *r, const struct pc_sim_config *c,
+				    unsigned int nr)
 {
 	static struct naive n;
 	struct pc_sim *sim = create(c);
@@ -252,15 +253,15 @@ static void compare(struct unit_random *r, const struct pc_sim_config *c, unsign
 		want = naive_result(&n);
 		expect_counts(&got, &want);
 	}
-	/* this was about something */
-	assert_true(want.hits[PC_READ] && want.misses[PC_READ]);
 	pc_sim_destroy(sim);
+	return want;
 }
 
 /* Blocks that are a power of two and not, with a short last sub-block, and tiny ones. */
 static void test_random(void **state)
 {
 	static const u32 blocks[] = { 128, 8, 24, 1, 100, 700, 5 };
+	u64 hits = 0, misses = 0;
 	struct unit_random r;
 
 	for (unsigned int round = 0; round < 7 * 3 * 2; round++) {
@@ -272,11 +273,16 @@ static void test_random(void **state)
 			.mode = round / 7 % 3,
 			.pool = round / 21,
 		};
+		struct pc_sim_counts counts;
 
 		unit_random_init(&r, "random", round);
 		c.nr_cblocks = 1 + unit_random_below(&r, 90);
-		compare(&r, &c, 2000);
+		counts = compare(&r, &c, 2000);
+		hits += counts.hits[PC_READ];
+		misses += counts.misses[PC_READ];
 	}
+	/* this was about something: in sum, for one block may see no hit at all */
+	assert_true(hits && misses);
 }
 
 /* Large enough for the larger pool. */
@@ -286,10 +292,12 @@ static void test_pool(void **state)
 		.type = pc_policy_find("lru"), .block_sectors = 8, .origin_sectors = ORIGIN / 8 * 8,
 		.pool = true, .nr_cblocks = 1500,
 	};
+	struct pc_sim_counts counts;
 	struct unit_random r;
 
 	unit_random_init(&r, "pool", 0);
-	compare(&r, &c, 4000);
+	counts = compare(&r, &c, 4000);
+	assert_true(counts.hits[PC_READ] && counts.misses[PC_READ]);
 }
 
 /* --- by hand ------------------------------------------------------------------------ */
