@@ -52,12 +52,12 @@ above_linear()
 measure ram /dev/ram3
 make_linear lin /dev/ram3 131072
 measure linear /dev/mapper/lin
-dmsetup remove lin
+dmsetup remove --retry lin
 
 dmsetup create k --table \
 	"0 131072 cache /dev/ram0 /dev/ram1 /dev/ram2 128 1 writeback smq 0"
 measure cache /dev/mapper/k
-dmsetup remove k
+dmsetup remove --retry k
 dd if=/dev/zero of=/dev/ram0 bs=64k count=1 oflag=direct status=none
 
 pc_create c /dev/ram0 /dev/ram1 /dev/ram2 128 writeback lru

@@ -57,7 +57,7 @@ run_torture()
 	"$torture" "$@" >torture.out 2>&1 || status=$?
 	if [ $status != 0 ] && dmsetup info cut >/dev/null 2>&1; then
 		pc_message porigin revive
-		dmsetup remove cut
+		dmsetup remove --retry cut
 	fi
 	return $status
 }

@@ -100,7 +100,7 @@ say "Written back and removed: the disk alone has all the data"
 dmsetup message fast 0 flush
 pc_wait_clean fast 60
 sum=$(dd if=/dev/mapper/fast bs=1M count=64 iflag=direct status=none | sha256sum)
-dmsetup remove fast
+dmsetup remove --retry fast
 if [ "$sum" = "$(dd if=/dev/mapper/hdd bs=1M count=64 iflag=direct status=none | sha256sum)" ]; then
 	pass "the disk holds what the cached device showed"
 else

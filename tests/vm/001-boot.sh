@@ -19,5 +19,5 @@ dd if=data of=/dev/mapper/lin bs=64k oflag=direct status=none
 dd if=/dev/ram0 of=seen bs=1M skip=1 count=1 status=none
 ok "data arrives at the offset" cmp data seen
 is "$(dm_inflight lin)" "0 0" "nothing in flight"
-dmsetup remove lin
+dmsetup remove --retry lin
 nok "the node is gone" test -e /dev/mapper/lin

@@ -29,7 +29,7 @@ if [ -z "${DM_DISABLE_UDEV:-}" ]; then
 fi
 no_noise() { "$@" 2> >(sed '/^Udev is running/d' >&2); }
 sim() { no_noise make_sim s /dev/ram0 "$@"; }
-unsim() { no_noise dmsetup remove "${1:-s}"; }
+unsim() { no_noise dmsetup remove --retry "${1:-s}"; }
 at_exit 'message s release 2>/dev/null || :'
 dev=/dev/mapper/s
 

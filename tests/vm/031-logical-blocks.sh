@@ -38,6 +38,6 @@ for spec in 512:512:4096 512:4096:512 4096:512:512 512:4096:4096 4096:512:4096 \
 	done
 	is "$(for d in meta fast slow; do dmsetup message $d 0 stats; done |
 		awk '$1 == "errors" { n += $2 } END { print n }')" 0 "$spec: no device saw an error"
-	dmsetup remove meta; dmsetup remove fast; dmsetup remove slow
-	dmsetup remove ram1a; dmsetup remove ram2a
+	dmsetup remove --retry meta; dmsetup remove --retry fast; dmsetup remove --retry slow
+	dmsetup remove --retry ram1a; dmsetup remove --retry ram2a
 done

@@ -45,5 +45,5 @@ for spec in 1:writeback 1:writethrough 8:writeback 63:writethrough 64:writeback;
 	is "$(($(pc_stat c blocks_free) + $(pc_stat c blocks_resident)))" $blocks \
 		"$blocks $mode: every block is accounted for"
 	pc_remove c
-	dmsetup remove fast
+	dmsetup remove --retry fast
 done

@@ -22,7 +22,7 @@ refused()
 	bad=$((bad + 1))
 	if dmsetup create c --table "0 ${3:-65536} polycache $table" 2>err; then
 		fail "refused: $table" "it was accepted"
-		dmsetup remove c
+		dmsetup remove --retry c
 		return
 	fi
 	log=$(dmesg | tail -n 30 | sed "1,/${PC_KMSG_MARK}/d" |

@@ -38,7 +38,7 @@ refused()
 	fi
 	like "$(kmsg)" "$text" "$name: refused by name"
 	is "$(sum $M)" "$before" "$name: not overwritten"
-	dmsetup remove c 2>/dev/null || true
+	dmsetup remove --retry c 2>/dev/null || true
 }
 
 # --- blank ------------------------------------------------------------------------
@@ -74,7 +74,7 @@ fi
 if modprobe -q dm-cache && modprobe -q dm-cache-smq; then
 	blank
 	PC_TARGET=cache pc_create k $M $C $O 64 writethrough smq
-	dmsetup remove k
+	dmsetup remove --retry k
 	refused "dm-cache, from the kernel" "holds a dm-cache superblock"
 fi
 head -c 65536 /dev/urandom >$M
@@ -121,14 +121,14 @@ dd if=/dev/zero of=/dev/ram3 bs=4k count=8 status=none
 refused "too small" "8 blocks of 4 KiB, a cache of 512 blocks needs [0-9]+" \
 	"/dev/mapper/tiny $C $O 64"
 need=$(kmsg | sed -n 's/.*512 blocks needs \([0-9]*\).*/\1/p' | tail -n 1)
-dmsetup remove tiny
+dmsetup remove --retry tiny
 make_linear tiny /dev/ram3 $(((need - 1) * 8))
 refused "one block too small" "needs $need" "/dev/mapper/tiny $C $O 64"
-dmsetup remove tiny
+dmsetup remove --retry tiny
 make_linear tiny /dev/ram3 $((need * 8))
 ok "the size that was named is enough" pc_create c /dev/mapper/tiny $C $O 64 writethrough lru
 pc_remove c
-dmsetup remove tiny
+dmsetup remove --retry tiny
 
 resize()
 {
@@ -165,7 +165,7 @@ dmsetup message s-origin 0 fail off
 ok "with the old size it is accepted" pc_create c $M $C /dev/mapper/s-origin 64 writeback lru
 pc_wait_clean c
 pc_remove c
-dmsetup remove s-origin
+dmsetup remove --retry s-origin
 resize origin /dev/ram2 49152
 ok "origin shrunk, all clean: accepted" pc_create c $M $C $O 64 writeback lru "fill 8"
 ok "the data is right" pc-io $dev read first 3000 count 400 check 256
@@ -179,7 +179,7 @@ nok "a second cache on the same metadata device" dmsetup create d \
 	--table "$(pc_table $M /dev/ram3 $O 64 writethrough lru)"
 like "$(kmsg)" "metadata device .*: in use by 25[0-9]:[0-9]+; a metadata device serves one" \
 	"refused by name"
-dmsetup remove d 2>/dev/null || true
+dmsetup remove --retry d 2>/dev/null || true
 ok "the first goes on" pc-io $dev read first 3000 count 400 check 256
 ok "reload of the same device" pc_reload c $M $C $O 64 writethrough lru
 pc_remove c

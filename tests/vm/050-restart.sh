@@ -34,7 +34,7 @@ counters()
 
 remove()
 {
-	dmsetup remove --noudevsync c
+	dmsetup remove --retry --noudevsync c
 	udev_resume
 }
 
@@ -109,8 +109,8 @@ remove
 
 # --- a million blocks -----------------------------------------------------------------
 
-dmsetup remove s-origin
-dmsetup remove cache
+dmsetup remove --retry s-origin
+dmsetup remove --retry cache
 rmmod brd
 modprobe null_blk nr_devices=0
 meta=$(make_null nb0 80)

@@ -51,7 +51,7 @@ pc_message porigin hold write
 put new 17 3
 is "$(pc_stat c intents)" 3 "three blocks written again have intents"
 pc_message porigin cut "$seed" all
-dmsetup remove c
+dmsetup remove --retry c
 pc_message porigin revive
 pc_message porigin hold write
 new
@@ -71,5 +71,5 @@ for at in range(17 * 65536, 20 * 65536, 512):
 pc_message porigin release
 ok "written back again" pc_wait_clean c
 ok "and unchanged" cmp after <(get 0 20)
-dmsetup remove c
+dmsetup remove --retry c
 ok "the origin has it" cmp after <(get 0 20 /dev/mapper/porigin)

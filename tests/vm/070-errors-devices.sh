@@ -27,7 +27,7 @@ create()
 quiet()
 {
 	ok "$1: nothing in flight" is_quiet
-	ok "$1: removed" timeout 60 dmsetup remove c
+	ok "$1: removed" timeout 60 dmsetup remove --retry c
 }
 origin write bs 65536 count 200 byte 256
 

@@ -56,4 +56,4 @@ timeout 60 dmsetup resume c || bail "not resumed: what follows would hang"
 pass "resumed"
 ok "reads still go on" io read bs 65536 first 1 count 9 check 256
 is "$(pc_status_field c rw)" ro "still read-only"
-ok "removed" timeout 60 dmsetup remove c
+ok "removed" timeout 60 dmsetup remove --retry c

@@ -42,7 +42,7 @@ for mode in writethrough writeback; do
 	ok "$mode: reads go on" io read bs 4096 first 400 count 4 check 7
 	is "$(kmsg | grep -c 'is gone (')" 1 "$mode: one line"
 	ok "$mode: nothing in flight" is_quiet
-	ok "$mode: removed" timeout 60 dmsetup remove c
+	ok "$mode: removed" timeout 60 dmsetup remove --retry c
 	dmsetup message s-cache 0 revive
 	pc_create c /dev/ram0 /dev/mapper/s-cache /dev/mapper/s-origin 128 $mode lru
 	is "$(pc_status_field c used)" 0 "$mode: all is dropped at the next start"
@@ -63,4 +63,4 @@ nok "dirty: the device is not given up" is_gone
 dmsetup message s-cache 0 revive
 dmsetup message s-origin 0 fail off
 ok "dirty: all is there again" io read bs 65536 count 40 check 256
-ok "dirty: removed" timeout 60 dmsetup remove c
+ok "dirty: removed" timeout 60 dmsetup remove --retry c

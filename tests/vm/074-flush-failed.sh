@@ -63,7 +63,7 @@ for bad in cache origin; do
 	ok "$bad: flushes work, so does the write" io write bs 4096 first 1 byte 6
 	ok "$bad: it is read" io read bs 4096 first 1 check 6
 	is "$(pc_status_field c rw)" rw "$bad: metadata is all right"
-	ok "$bad: removed" timeout 60 dmsetup remove c
+	ok "$bad: removed" timeout 60 dmsetup remove --retry c
 done
 
 # --- a discard -----------------------------------------------------------------------
@@ -75,7 +75,7 @@ status=0
 timeout 60 blkdiscard -f -o 0 -l 655360 $dev 2>/dev/null || status=$?
 isnt $status 124 "a discard ends while the origin's flushes fail"
 works
-ok "discard: removed" timeout 60 dmsetup remove c
+ok "discard: removed" timeout 60 dmsetup remove --retry c
 
 # --- all of it, at any time ------------------------------------------------------------
 
@@ -93,6 +93,6 @@ for round in 1 2 3 4 5 6; do
 	wait $load || status=$?
 	isnt $status 124 "all dead, round $round: the load ends"
 	ok "all dead, round $round: nothing in flight" poll 10 is_quiet
-	ok "all dead, round $round: removed" timeout 60 dmsetup remove c
+	ok "all dead, round $round: removed" timeout 60 dmsetup remove --retry c
 	dmsetup message s-meta 0 revive
 done

@@ -70,7 +70,7 @@ is "$(pc_stat c read_misses)" "$before" "all of these reads hit"
 pc_remove c
 
 dd if=/dev/zero of=/dev/ram0 bs=4k count=1 oflag=direct status=none
-dmsetup remove ssd
+dmsetup remove --retry ssd
 make_linear lin /dev/ram3 131072
 pc_create c /dev/ram0 /dev/ram1 /dev/ram2 128 writeback lru "bypass_sequential 0"
 warm c

@@ -52,7 +52,7 @@ is "$(polycache status)" "no polycache devices" "status: nothing there"
 is "$(polycache status --json | tr -d '\n')" "[]" "status: nothing there, in JSON"
 refused "another target" "plain: its target is linear, must be polycache" status plain
 refused "no such device" "nosuch: no such device" status nosuch
-dmsetup remove plain
+dmsetup remove --retry plain
 
 pc_create c $meta $cache $origin 128 writeback lru "promote_after 1"
 
@@ -142,7 +142,7 @@ refused "flush: while suspended" "c: message refused while suspended; resume" fl
 dmsetup resume c
 
 # LVM's volumes go through lvchange, which knows no such one
-dmsetup remove c
+dmsetup remove --retry c
 dmsetup create my--vg-my--lv --uuid "LVM-$(printf '%064d' 1)" \
 	--table "$(pc_table $meta $cache $origin 128 writeback lru)"
 refused "mode of a logical volume" "my-vg/my-lv: lvchange --cachemode writethrough failed" \
@@ -150,7 +150,7 @@ refused "mode of a logical volume" "my-vg/my-lv: lvchange --cachemode writethrou
 refused "policy of a logical volume" "my-vg/my-lv: lvchange --cachepolicy lru failed" \
 	policy my--vg-my--lv lru promote_after 4
 refused "mode that LVM has not" "LVM knows no mode writearound" mode my--vg-my--lv writearound
-dmsetup remove my--vg-my--lv
+dmsetup remove --retry my--vg-my--lv
 
 # --- check and dump ----------------------------------------------------------------------
 

@@ -482,9 +482,11 @@ pc_reload()
 	dmsetup resume "$name"
 }
 
+# udev opens a device shortly after each change to look at it: that is waited for, and
+# whoever holds it for longer fails the test
 pc_remove()
 {
-	dmsetup remove "$1"
+	dmsetup remove --retry "$1"
 }
 
 pc_message()
