@@ -134,7 +134,8 @@ static pc_cblock_t make_room(struct shadow *s)
 
 	if (c != PC_CBLOCK_NONE || s->policy->type->victims(s->policy, 1, &c) != 1)
 		return c;
-	s->policy->type->removed(s->policy, c);
+	s->policy->type->removed(s->policy, c,
+				 pc_blocks_oblock(pc_blocks_get(&s->blocks, c)));
 	pc_blocks_remove(&s->blocks, c);
 	return c;
 }

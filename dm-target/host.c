@@ -31,6 +31,8 @@
 #include "registry.h"
 
 #define NR_HITS 64u
+/* of these, as many are on their way to the CPU's cache while one is told */
+#define HITS_AHEAD 8u
 /* blocks moved from policy to policy under the lock at a time: well below 1 ms */
 #define SWAP_SLICE 1000u
 
@@ -272,20 +274,27 @@ void pc_host_loaded(struct pc_policy_host *host)
 
 /* Hits */
 
+static void prefetch_hit(struct pc_policy *p, const struct hit_ring *ring, unsigned int i)
+{
+	p->type->prefetch(p, pc_cblock(ring->hits[i % NR_HITS].cblock));
+}
+
 static void drain_ring(struct pc_policy_host *host, struct hit_ring *ring)
 {
 	struct pc_policy *p = host->policy;
-	unsigned int head, tail;
+	unsigned int head, tail, ahead;
 
 	lockdep_assert_held(&host->lock);
 
 	/* pairs with the release in add_hit: what is counted is there */
 	head = smp_load_acquire(&ring->head);
-	for (tail = ring->tail; tail != head; tail++) {
+	for (ahead = tail = ring->tail; tail != head; tail++) {
 		const struct hit *hit = ring->hits + tail % NR_HITS;
 		pc_cblock_t c = pc_cblock(hit->cblock);
 		pc_oblock_t o = pc_oblock(hit->oblock);
 
+		for (; p->type->prefetch && ahead != head && ahead - tail <= HITS_AHEAD; ahead++)
+			prefetch_hit(p, ring, ahead);
 		if (host->candidates)
 			pc_auto_access(host->candidates->shadows, o, hit->dir);
 		/* gone since: the policy would ignore it too */
@@ -398,15 +407,15 @@ void pc_host_inserted(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o)
 	spin_unlock_irqrestore(&host->lock, flags);
 }
 
-void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c)
+void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&host->lock, flags);
 	if (__test_and_clear_bit(pc_from_cblock(c), host->held)) {
-		host->policy->type->removed(host->policy, c);
+		host->policy->type->removed(host->policy, c, o);
 		if (host->swap)
-			pc_swap_removed(host->swap, c);
+			pc_swap_removed(host->swap, c, o);
 	}
 	spin_unlock_irqrestore(&host->lock, flags);
 }

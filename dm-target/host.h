@@ -57,7 +57,7 @@ void pc_host_pass_hits(struct pc_policy_host *host);
 enum pc_verdict pc_host_miss(struct pc_policy_host *host, pc_oblock_t o, enum pc_dir dir,
 			     unsigned int flags);
 void pc_host_inserted(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o);
-void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c);
+void pc_host_removed(struct pc_policy_host *host, pc_cblock_t c, pc_oblock_t o);
 
 /* Process context, no shard lock: they empty all rings first. */
 unsigned int pc_host_victims(struct pc_policy_host *host, unsigned int n, pc_cblock_t *out);

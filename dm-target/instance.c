@@ -157,8 +157,8 @@ static int forget(struct pc_cache *pc)
 		blk->pending = PC_NONE;
 		if (!(blk->flags & PC_BLOCK_MAPPED))
 			continue;
+		pc_host_removed(pc->policy, pc_cblock(c), pc_blocks_oblock(blk));
 		pc_blocks_remove(&pc->blocks, pc_cblock(c));
-		pc_host_removed(pc->policy, pc_cblock(c));
 		clear_bit(c, pc->dirty_map);
 		clear_bit(c, pc->intent_map);
 	}

@@ -100,6 +100,7 @@ bool pc_reclaim_demote(struct pc_cache *pc, struct pc_block *blk, bool with_flus
 void pc_reclaim_finish(struct pc_cache *pc, struct pc_block *blk, struct pc_pending *p)
 {
 	pc_cblock_t c = pc_blocks_index(&pc->blocks, blk);
+	pc_oblock_t o = pc_blocks_oblock(blk);
 
 	/* the caller woke the waiters */
 	pc_update_dirty(pc, blk);
@@ -107,7 +108,7 @@ void pc_reclaim_finish(struct pc_cache *pc, struct pc_block *blk, struct pc_pend
 	pc_pending_free(&pc->pendings, &pc->blocks, p);
 	spin_unlock(&pc->pool_lock);
 	pc_blocks_remove(&pc->blocks, c);
-	pc_host_removed(pc->policy, c);
+	pc_host_removed(pc->policy, c, o);
 	pc_reclaim_free(pc, c);
 	atomic_dec(&pc->nr_demoting);
 	atomic_dec(&pc->nr_resident);

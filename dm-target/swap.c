@@ -89,10 +89,10 @@ void pc_swap_inserted(struct pc_swap *s, pc_cblock_t c, pc_oblock_t o)
 	__set_bit(pc_from_cblock(c), s->loaded);
 }
 
-void pc_swap_removed(struct pc_swap *s, pc_cblock_t c)
+void pc_swap_removed(struct pc_swap *s, pc_cblock_t c, pc_oblock_t o)
 {
 	if (__test_and_clear_bit(pc_from_cblock(c), s->loaded))
-		s->new->type->removed(s->new, c);
+		s->new->type->removed(s->new, c, o);
 }
 
 void pc_swap_hit(struct pc_swap *s, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)

@@ -43,7 +43,7 @@ bool pc_swap_step(struct pc_swap *s, unsigned int n, pc_swap_lookup_fn lookup, v
 
 /* What the old policy was told in the meantime, for the new one. */
 void pc_swap_inserted(struct pc_swap *s, pc_cblock_t c, pc_oblock_t o);
-void pc_swap_removed(struct pc_swap *s, pc_cblock_t c);
+void pc_swap_removed(struct pc_swap *s, pc_cblock_t c, pc_oblock_t o);
 void pc_swap_hit(struct pc_swap *s, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir);
 
 #endif

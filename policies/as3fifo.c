@@ -18,22 +18,21 @@
  *
  * A step of victims() looks at a bounded number of blocks.
  *
- * Ghosts are not listed: sets of 8 words hold a fingerprint and when the block left,
- * counted in demotions from its queue; what left too long ago is no ghost. Memory: 16
- * bytes a block for the lists, 8 for the ghosts (room for 2 a block, at most 1.25 live).
+ * Ghosts are not listed: a word holds a fingerprint and when the block left, counted in
+ * demotions from its queue; what left too long ago is no ghost. Memory: 16 bytes a block
+ * for the lists, 8 for the ghosts (room for 2 a block, at most 1.25 live).
  *
  * Context and locking: policy.h.
  */
 #include <linux/errno.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/types.h>
-#include <linux/vmalloc.h>
 
+#include "ghosts.h"
 #include "policy.h"
 #include "queues.h"
 
@@ -53,11 +52,12 @@
 /* how many blocks one candidate may cost */
 #define STEPS_MAX 64u
 
-#define GHOST_WAYS 8u
 #define GHOST_MAIN (1u << 16)
 #define GHOST_ASKED (1u << 15)
 #define GHOST_TAG_SHIFT 17
 #define GHOST_TIME_MASK (GHOST_ASKED - 1)
+/* misses that are noted in the ghosts when as many more have come */
+#define ASKED_LATE 8u
 /* as many ticks make a ghost queue at most, and the clock 8 of those */
 #define GHOST_TICKS 4096u
 
@@ -81,10 +81,11 @@ struct as3fifo {
 	u32 correlated;		/* entries that make the period of correlated references */
 
 	u32 ghost_age_max;	/* in ticks: a cache full of demotions */
-	u32 ghost_sets;
-	u32 *ghosts;		/* 0: none */
+	struct ghosts ghosts;
+	u32 asked[ASKED_LATE];	/* hashes of the last blocks that missed; 0: none */
+	u32 asked_at;
 
-	struct queues queues;	/* key: hash of the oblock */
+	struct queues queues;
 };
 
 static struct as3fifo *to_as3fifo(struct pc_policy *p)
@@ -124,16 +125,6 @@ static bool rescue(struct as3fifo *a, u32 i)
 
 /* Ghosts */
 
-static u32 hash_oblock(pc_oblock_t o)
-{
-	return hash_64(pc_from_oblock(o), 32);
-}
-
-static u32 *ghost_set(struct as3fifo *a, u32 hash)
-{
-	return a->ghosts + ((u64)hash * a->ghost_sets >> 32) * GHOST_WAYS;
-}
-
 /* never 0, so that a ghost is not either */
 static u32 ghost_tag(u32 hash)
 {
@@ -160,9 +151,12 @@ static u32 ghost_age(const struct as3fifo *a, u32 ghost)
 
 static u32 *ghost_find(struct as3fifo *a, u32 hash)
 {
-	u32 *set = ghost_set(a, hash), tag = ghost_tag(hash);
+	u32 *set = ghosts_set(&a->ghosts, hash), tag = ghost_tag(hash);
+	u32 *late = ghosts_find_late(&a->ghosts, hash);
 	unsigned int i;
 
+	if (late)
+		return late;
 	for (i = 0; i < GHOST_WAYS; i++)
 		if (set[i] >> GHOST_TAG_SHIFT == tag &&
 		    ghost_age(a, set[i]) <= a->ghost_age_max)
@@ -175,7 +169,7 @@ static u32 *ghost_room(struct as3fifo *a, u32 hash)
 {
 	u32 small_now = a->demoted[SMALL] >> a->tick_shift;
 	u32 main_now = a->demoted[MAIN] >> a->tick_shift;
-	u32 *set = ghost_set(a, hash), oldest = 0;
+	u32 *set = ghosts_set(&a->ghosts, hash), oldest = 0;
 	unsigned int i;
 
 	/* without branches: they would be mispredicted, and hold up what follows */
@@ -191,9 +185,39 @@ static u32 *ghost_room(struct as3fifo *a, u32 hash)
 static void ghost_add(struct as3fifo *a, u32 hash, enum queue q)
 {
 	u32 now = ++a->demoted[q] >> a->tick_shift;
+	u32 ghost = ghost_tag(hash) << GHOST_TAG_SHIFT | (q == MAIN ? GHOST_MAIN : 0) |
+		(now & GHOST_TIME_MASK);
 
-	*ghost_room(a, hash) = ghost_tag(hash) << GHOST_TAG_SHIFT |
-		(q == MAIN ? GHOST_MAIN : 0) | (now & GHOST_TIME_MASK);
+	ghosts_add_late(&a->ghosts, &hash, &ghost);
+	if (ghost)
+		*ghost_room(a, hash) = ghost;
+}
+
+static void ghost_asked(struct as3fifo *a, u32 hash)
+{
+	u32 *ghost = ghost_find(a, hash);
+
+	if (ghost)
+		*ghost |= GHOST_ASKED;
+}
+
+/* Notes that somebody asked for the block: at once, if it is among the last ones. */
+static void note_asked(struct as3fifo *a, u32 hash)
+{
+	ghosts_fetch(&a->ghosts, hash);
+	swap(a->asked[a->asked_at++ % ASKED_LATE], hash);
+	if (hash)
+		ghost_asked(a, hash);
+}
+
+static bool was_asked(const struct as3fifo *a, u32 hash, u32 ghost)
+{
+	unsigned int i;
+
+	for (i = 0; i < ASKED_LATE; i++)
+		if (a->asked[i] == hash)
+			return true;
+	return ghost & GHOST_ASKED;
 }
 
 /* A miss that a longer queue would have spared moves the target. */
@@ -210,18 +234,13 @@ static void adapt(struct as3fifo *a, u32 ghost)
 		a->target = max(a->target - 1, a->target_min);
 }
 
-static size_t ghost_bytes(const struct as3fifo *a)
-{
-	return (size_t)a->ghost_sets * GHOST_WAYS * sizeof(*a->ghosts);
-}
-
 /* Operations */
 
 static void as3fifo_destroy(struct pc_policy *p)
 {
 	struct as3fifo *a = to_as3fifo(p);
 
-	vfree(a->ghosts);
+	ghosts_destroy(&a->ghosts);
 	queues_destroy(&a->queues);
 	kfree(a);
 }
@@ -233,7 +252,6 @@ static void set_sizes(struct as3fifo *a, u32 nr)
 	a->target = max(nr / 8, 1u);
 	a->target_min = max(nr / 64, 1u);
 	a->target_max = max(nr - nr / 16, 1u);
-	a->ghost_sets = DIV_ROUND_UP(nr, GHOST_WAYS / 2);
 	while (nr >> a->tick_shift > GHOST_TICKS)
 		a->tick_shift++;
 	a->ghost_age_max = nr >> a->tick_shift;
@@ -253,8 +271,7 @@ static struct pc_policy *as3fifo_create(const struct pc_policy_type *type,
 		return NULL;
 	a->policy.type = type;
 	set_sizes(a, params->nr_cblocks);
-	a->ghosts = vzalloc(ghost_bytes(a));
-	if (!a->ghosts || !queues_create(&a->queues, MAIN)) {
+	if (!ghosts_create(&a->ghosts, params->nr_cblocks) || !queues_create(&a->queues, MAIN)) {
 		as3fifo_destroy(&a->policy);
 		return NULL;
 	}
@@ -273,7 +290,6 @@ static void as3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool
 
 	if (is_linked(&a->queues, i))
 		return;
-	a->queues.nodes[i].key = hash_oblock(o);
 	if (!has_hint)
 		queues_load(&a->queues, i, MAIN, IN_MAIN);
 	else if (hint & HINT_MAIN)
@@ -331,14 +347,8 @@ static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum 
 static enum pc_verdict as3fifo_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
 				    unsigned int flags)
 {
-	struct as3fifo *a = to_as3fifo(p);
-	u32 *ghost;
-
-	if (flags & PC_MISS_PREFETCH)
-		return PC_ADMIT;
-	ghost = ghost_find(a, hash_oblock(o));
-	if (ghost)
-		*ghost |= GHOST_ASKED;
+	if (!(flags & PC_MISS_PREFETCH))
+		note_asked(to_as3fifo(p), hash_oblock(o));
 	return PC_ADMIT;
 }
 
@@ -351,18 +361,17 @@ static void as3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (is_linked(&a->queues, i))
 		return;
 	ghost = ghost_find(a, hash);
-	if (ghost && *ghost & GHOST_ASKED) {
+	if (ghost && was_asked(a, hash, *ghost)) {
 		adapt(a, *ghost);
 		q = MAIN;
 	}
 	if (ghost)
 		*ghost = 0;
 	a->queues.held++;
-	a->queues.nodes[i].key = hash;
 	enter(a, i, q, 0);
 }
 
-static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
+static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct as3fifo *a = to_as3fifo(p);
 	u32 i = pc_from_cblock(c);
@@ -374,9 +383,8 @@ static void as3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 	queues_leave(&a->queues, i, q);
 	queues_note_removed(&a->queues);
 	/* what was not offered did not leave for want of room */
-	if (!(a->queues.nodes[i].state & QUEUES_OFFERED))
-		return;
-	ghost_add(a, a->queues.nodes[i].key, q);
+	if (a->queues.nodes[i].state & QUEUES_OFFERED)
+		ghost_add(a, hash_oblock(o), q);
 }
 
 /* From the queue that is too long, as if all offered were gone; NONE: both are empty. */
@@ -415,6 +423,7 @@ static unsigned int as3fifo_victims(struct pc_policy *p, unsigned int n, pc_cblo
 			queues_end_round(&a->queues);
 			break;
 		}
+		queues_fetch_ahead(&a->queues, i);
 		if (steps++ < STEPS_MAX && rescue(a, i))
 			continue;
 		queues_offer(&a->queues, i, queue_of(a, i));
@@ -472,7 +481,7 @@ static size_t as3fifo_memory(struct pc_policy *p)
 {
 	struct as3fifo *a = to_as3fifo(p);
 
-	return sizeof(*a) + ghost_bytes(a) + queues_bytes(&a->queues);
+	return sizeof(*a) + ghosts_bytes(&a->ghosts) + queues_bytes(&a->queues);
 }
 
 static struct pc_policy_type as3fifo_type = {

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * [S] Sorting of cache blocks that a policy has in a list, for loaded(): nodes in an array,
- * linked by their 32-bit numbers, whatever else is in them. A radix sort by one byte of
- * the key a pass, which keeps the order of equals; a byte that is the same in all keys
- * needs no pass. Linear in the list; 2 KiB of scratch, that of the caller.
+ * [S] Cache blocks that a policy has in lists: nodes in an array, linked by their 32-bit
+ * numbers, whatever else is in them.
+ *
+ * Sorting, for loaded(): a radix sort by one byte of the key a pass, which keeps the order
+ * of equals; a byte that is the same in all keys needs no pass. Linear in the list; 2 KiB
+ * of scratch, that of the caller.
+ *
+ * Looking ahead, for victims(): along a list each node names the next, and whoever follows
+ * it waits for memory at each step, if the list is larger than the CPU's caches. So a node
+ * also remembers one that came a few behind it, to be fetched when its own turn comes. It
+ * may have gone elsewhere since; then it is fetched in vain.
  *
  * Included by policy files only; allocates nothing.
  */
@@ -13,6 +20,7 @@
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
+#include <linux/prefetch.h>
 #include <linux/stddef.h>
 #include <linux/types.h>
 
@@ -95,5 +103,22 @@ static inline void chain_sort_nodes(struct chain_buckets *buckets, void *nodes, 
 	BUILD_BUG_ON(offsetof(typeof(*(nodes)), next) != sizeof(u32));			\
 	chain_sort_nodes(buckets, nodes, sizeof(*(nodes)), start, end, key, policy);	\
 } while (0)
+
+#define CHAIN_AHEAD 8u
+
+/* The last nodes that were put to the end of a list. */
+struct chain_recent {
+	u32 nodes[CHAIN_AHEAD];
+	u32 at;
+};
+
+/* Block i was put to the end of the list: the node that is to remember it. */
+static inline u32 chain_note_last(struct chain_recent *r, u32 i)
+{
+	u32 *slot = r->nodes + r->at++ % CHAIN_AHEAD, before = *slot;
+
+	*slot = i;
+	return before;
+}
 
 #endif

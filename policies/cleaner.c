@@ -98,7 +98,7 @@ static void cleaner_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	cleaner_load(p, c, o, false, false, 0);
 }
 
-static void cleaner_removed(struct pc_policy *p, pc_cblock_t c)
+static void cleaner_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	__clear_bit(pc_from_cblock(c), to_cleaner(p)->held);
 }

@@ -381,7 +381,7 @@ static void lru_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 		ghost_forget(lru, o);
 }
 
-static void lru_removed(struct pc_policy *p, pc_cblock_t c)
+static void lru_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct lru *lru = to_lru(p);
 	u32 i = pc_from_cblock(c);

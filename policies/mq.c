@@ -27,7 +27,6 @@
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/module.h>
@@ -37,6 +36,7 @@
 #include <linux/vmalloc.h>
 
 #include "chain.h"
+#include "ghosts.h"
 #include "policy.h"
 
 #define MAX_CBLOCKS (1u << 30)
@@ -67,13 +67,12 @@
 #define SAMPLE_EVERY 16u
 #define LEARN_EVERY 128u
 
-#define GHOST_WAYS 8u
 #define GHOST_REFS_BITS 8
 
 struct node {
 	u32 prev;
 	u32 next;
-	u32 hash;	/* of the oblock */
+	u32 ahead;	/* a block that came to its queue a little later */
 	u32 state;	/* 0: not held */
 };
 
@@ -123,9 +122,9 @@ struct mq {
 	u32 removed;		/* since the round began */
 
 	u32 tunables[NR_TUNABLES];
-	u32 ghost_sets;
-	u32 *ghosts;		/* fingerprint << 8 | references, newest first in its set */
+	struct ghosts ghosts;	/* fingerprint << 8 | references, newest first in its set */
 
+	struct chain_recent recent[NR_QUEUES];
 	struct chain_buckets buckets;	/* scratch of loaded() */
 };
 
@@ -243,6 +242,7 @@ static __always_inline void append(struct mq *mq, u32 i, u32 q, u32 refs, u32 ag
 {
 	link_before(mq, i, head(mq, q));
 	set_state(mq, i, q, refs, age);
+	mq->nodes[chain_note_last(&mq->recent[q], i)].ahead = i;
 	mq->upper += q > 0;
 	/* who waits at the end sees what comes */
 	shift_places(mq, head(mq, q), i);
@@ -271,6 +271,7 @@ static u32 advance(struct mq *mq, enum place k)
 			return NONE;
 		i = coldest(mq, i - mq->nr_cblocks + 1);
 	}
+	prefetchw(mq->nodes + mq->nodes[i].ahead);
 	mq->place[k] = mq->nodes[i].next;
 	return i;
 }
@@ -337,16 +338,6 @@ static void learn_distance(struct mq *mq, u32 i, u32 refs)
 
 /* Ghosts: blocks that are not cached, and their references */
 
-static u32 hash_oblock(pc_oblock_t o)
-{
-	return hash_64(pc_from_oblock(o), 32);
-}
-
-static u32 *ghost_set(const struct mq *mq, u32 hash)
-{
-	return mq->ghosts + ((u64)hash * mq->ghost_sets >> 32) * GHOST_WAYS;
-}
-
 static unsigned int ghost_find(const u32 *set, u32 hash)
 {
 	unsigned int k, found = GHOST_WAYS;
@@ -361,9 +352,15 @@ static unsigned int ghost_find(const u32 *set, u32 hash)
 /* Returns the references, 0: not known. */
 static u32 ghost_take(struct mq *mq, u32 hash)
 {
-	u32 refs, *set = ghost_set(mq, hash);
+	u32 refs, *set = ghosts_set(&mq->ghosts, hash);
+	u32 *late = ghosts_find_late(&mq->ghosts, hash);
 	unsigned int k = ghost_find(set, hash);
 
+	if (late) {
+		refs = *late & MAX_REFS;
+		*late = 0;
+		return refs;
+	}
 	if (k == GHOST_WAYS)
 		return 0;
 	refs = set[k] & MAX_REFS;
@@ -374,16 +371,16 @@ static u32 ghost_take(struct mq *mq, u32 hash)
 
 static void ghost_add(struct mq *mq, u32 hash, u32 refs)
 {
-	u32 *set = ghost_set(mq, hash);
-	unsigned int k = min(ghost_find(set, hash), GHOST_WAYS - 1);
+	u32 ghost = hash << GHOST_REFS_BITS | refs, *set;
+	unsigned int k;
 
+	ghosts_add_late(&mq->ghosts, &hash, &ghost);
+	if (!ghost)
+		return;
+	set = ghosts_set(&mq->ghosts, hash);
+	k = min(ghost_find(set, hash), GHOST_WAYS - 1);
 	memmove(set + 1, set, k * sizeof(*set));
-	set[0] = hash << GHOST_REFS_BITS | refs;
-}
-
-static size_t ghost_bytes(const struct mq *mq)
-{
-	return (size_t)mq->ghost_sets * GHOST_WAYS * sizeof(*mq->ghosts);
+	set[0] = ghost;
 }
 
 static size_t node_bytes(const struct mq *mq)
@@ -397,7 +394,7 @@ static void mq_destroy(struct pc_policy *p)
 {
 	struct mq *mq = to_mq(p);
 
-	vfree(mq->ghosts);
+	ghosts_destroy(&mq->ghosts);
 	vfree(mq->nodes);
 	kfree(mq);
 }
@@ -441,11 +438,9 @@ static struct pc_policy *mq_create(const struct pc_policy_type *type,
 	set_lifetime(mq, 0);
 	for (i = 0; i < NR_TUNABLES; i++)
 		mq->tunables[i] = tunables[i].initial;
-	mq->ghost_sets = max(params->nr_cblocks / (GHOST_WAYS / 2), 1u);
 
-	mq->ghosts = vzalloc(ghost_bytes(mq));
 	mq->nodes = vzalloc(node_bytes(mq));
-	if (!mq->ghosts || !mq->nodes) {
+	if (!ghosts_create(&mq->ghosts, params->nr_cblocks) || !mq->nodes) {
 		mq_destroy(&mq->policy);
 		return NULL;
 	}
@@ -470,7 +465,6 @@ static void mq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dirt
 	if (is_held(mq, i))
 		return;
 	mq->held++;
-	mq->nodes[i].hash = hash_oblock(o);
 	if (has_hint) {
 		append(mq, i, clamp(q, 1u, NR_QUEUES) - 1, max(hint >> REFS_SHIFT, 1u),
 		       min(STAMP_MASK - (hint & STAMP_MASK), OLDEST));
@@ -500,6 +494,11 @@ static void mq_loaded(struct pc_policy *p)
 	for (k = 0; k < NR_WALKS; k++)
 		mq->walk_id[k] = 0;
 	mq->place[LOAD] = coldest(mq, 0);
+}
+
+static void mq_prefetch(struct pc_policy *p, pc_cblock_t c)
+{
+	prefetchw(to_mq(p)->nodes + pc_from_cblock(c));
 }
 
 static void mq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
@@ -535,8 +534,11 @@ static enum pc_verdict mq_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir d
 	u32 need = min(mq->tunables[dir == PC_WRITE ? WRITE_PROMOTE : READ_PROMOTE], MAX_REFS);
 	u32 refs;
 
-	if (!counts_misses(mq))
+	if (!counts_misses(mq)) {
+		/* inserted() will look for a ghost */
+		ghosts_fetch(&mq->ghosts, hash_oblock(o));
 		return PC_ADMIT;
+	}
 	if (need > 1 && flags & (PC_MISS_SEQUENTIAL | PC_MISS_PREFETCH))
 		return PC_BYPASS;
 	refs = min(ghost_take(mq, hash_oblock(o)) + 1, MAX_REFS);
@@ -585,18 +587,17 @@ static void mq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (!refs || !counts_misses(mq))
 		refs = min(refs + 1, MAX_REFS);
 	mq->held++;
-	mq->nodes[i].hash = hash;
 	append(mq, i, queue_for(mq, refs), refs, 0);
 }
 
-static void mq_removed(struct pc_policy *p, pc_cblock_t c)
+static void mq_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct mq *mq = to_mq(p);
 	u32 i = pc_from_cblock(c);
 
 	if (!is_held(mq, i))
 		return;
-	ghost_add(mq, mq->nodes[i].hash, refs_of(mq, i));
+	ghost_add(mq, hash_oblock(o), refs_of(mq, i));
 	detach(mq, i);
 	mq->held--;
 	mq->removed++;
@@ -733,7 +734,7 @@ static size_t mq_memory(struct pc_policy *p)
 {
 	struct mq *mq = to_mq(p);
 
-	return sizeof(*mq) + ghost_bytes(mq) + node_bytes(mq);
+	return sizeof(*mq) + ghosts_bytes(&mq->ghosts) + node_bytes(mq);
 }
 
 static struct pc_policy_type mq_type = {
@@ -742,6 +743,7 @@ static struct pc_policy_type mq_type = {
 	.load = mq_load,
 	.loaded = mq_loaded,
 	.hit = mq_hit,
+	.prefetch = mq_prefetch,
 	.miss = mq_miss,
 	.inserted = mq_inserted,
 	.removed = mq_removed,

@@ -10,9 +10,9 @@
  *
  * What the core promises: cblock < nr_cblocks and oblock < nr_oblocks always;
  * inserted() and removed() of a cblock alternate, starting with load() or
- * inserted(). What it does not: hit() arrives late, in batches, and may name a
- * cblock that was removed or reused since; a policy ignores cblocks that it does
- * not hold, and accepts any oblock in hit().
+ * inserted(), and say the same oblock. What it does not: hit() arrives late, in
+ * batches, and may name a cblock that was removed or reused since; a policy
+ * ignores cblocks that it does not hold, and accepts any oblock in hit().
  */
 #ifndef PC_POLICY_H
 #define PC_POLICY_H
@@ -87,7 +87,7 @@ struct pc_policy_type {
 	enum pc_verdict (*miss)(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
 				unsigned int flags);
 	void (*inserted)(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o);
-	void (*removed)(struct pc_policy *p, pc_cblock_t c);
+	void (*removed)(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o);
 	/*
 	 * Up to n candidates for demotion, best first. Does not remove them: the
 	 * core demotes those that it can (clean, idle), calling removed() for each,
@@ -114,6 +114,11 @@ struct pc_policy_type {
 	 * called after a swap, where the order of the load() calls is the right one.
 	 */
 	void (*loaded)(struct pc_policy *p);
+	/*
+	 * Optional: hit() of this cblock follows in a moment, a few others come before
+	 * it. For policies whose hits would wait for memory; must change nothing.
+	 */
+	void (*prefetch)(struct pc_policy *p, pc_cblock_t c);
 	/* Optional: time passes; called about every second. */
 	void (*tick)(struct pc_policy *p);
 	/*

@@ -8,8 +8,8 @@
  * progress, the load point and the victims' place. A marker keeps its place while blocks
  * move around it. A block's state starts, from bit QUEUES_STATE_BITS on, with a stamp
  * that grows along its queue; below is QUEUES_OFFERED, and the bits below that are the
- * policy's, as is key. 16 bytes a block. Stamps count entries, those of queue 0 apart
- * from those of all others.
+ * policy's. 16 bytes a block. Stamps count entries, those of queue 0 apart from those of
+ * all others.
  *
  * Candidates for demotion move to a list of their own, so that a round of victims()
  * starts with those that were refused. Functions that are given a block's queue need it
@@ -40,7 +40,7 @@
 struct queue_node {
 	u32 prev;
 	u32 next;	/* NONE: in no queue */
-	u32 key;
+	u32 ahead;	/* a block that entered some entries later */
 	u32 state;
 };
 
@@ -65,6 +65,7 @@ struct queues {
 	u32 walk_id[QUEUES_WALKS];	/* which walk owns the marker */
 	u32 last_walk_id;
 	struct queue_node *nodes;
+	struct chain_recent recent[QUEUES_MAX];
 	struct chain_buckets buckets;	/* scratch of queues_sort() */
 };
 
@@ -232,6 +233,7 @@ static inline void queues_enter(struct queues *q, u32 i, unsigned int n, u32 bit
 	queues_set_state(q, i, queues_now(q, n), bits);
 	link_before(q, i, queues_head(q, n));
 	q->size[n]++;
+	q->nodes[chain_note_last(&q->recent[n], i)].ahead = i;
 }
 
 static inline void queues_leave(struct queues *q, u32 i, unsigned int n)
@@ -334,6 +336,12 @@ static inline u32 queues_coldest(const struct queues *q, unsigned int n)
 	u32 i = block_after(q, queues_head(q, n));
 
 	return is_head(q, i) ? NONE : i;
+}
+
+/* The coldest blocks are taken one after the other: what has to be there soon. */
+static inline void queues_fetch_ahead(const struct queues *q, u32 i)
+{
+	prefetchw(q->nodes + q->nodes[i].ahead);
 }
 
 /* Moves the candidate, of queue n, behind those that were offered in this round. */

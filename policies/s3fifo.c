@@ -23,7 +23,6 @@
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
-#include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/module.h>
@@ -33,6 +32,7 @@
 #include <linux/vmalloc.h>
 
 #include "chain.h"
+#include "ghosts.h"
 #include "policy.h"
 
 #define MAX_CBLOCKS (1u << 30)
@@ -53,7 +53,6 @@
 #define HITS_SHIFT 28
 #define QUEUE_SHIFT 30
 
-#define GHOST_WAYS 8u
 #define EPOCH_BITS 10
 #define NR_EPOCHS (1u << EPOCH_BITS)
 #define EPOCH_MASK (NR_EPOCHS - 1)
@@ -73,7 +72,7 @@ enum queue {
 struct node {
 	u32 prev;
 	u32 next;
-	u32 hash;	/* of the oblock */
+	u32 ahead;	/* a block that came to its queue a little later */
 	u32 state;	/* its queue's number + 1, 0: not held; hits; stamp */
 };
 
@@ -85,9 +84,8 @@ enum place {
 	NR_PLACES = WALK + NR_WALKS,
 };
 
-struct ghosts {
-	u32 *slots;		/* fingerprint << EPOCH_BITS | epoch; 0: none */
-	u32 nr_sets;
+struct ghost_queue {
+	struct ghosts table;	/* fingerprint << EPOCH_BITS | epoch */
 	u32 capacity;
 	u32 count;		/* alive */
 	u32 now;		/* epoch of the newest */
@@ -121,8 +119,9 @@ struct s3fifo {
 	u32 small_percent;
 	u32 ghost_percent;
 	u32 promote_hits;
-	struct ghosts ghosts;
+	struct ghost_queue ghosts;
 
+	struct chain_recent recent[NR_QUEUES];
 	struct chain_buckets buckets;	/* scratch of loaded() */
 };
 
@@ -214,6 +213,7 @@ static void append(struct s3fifo *s, u32 i, enum queue q, u32 hits, u32 stamp)
 	s->nodes[h].prev = i;
 	s->len[q]++;
 	set_state(s, i, q, hits, stamp);
+	s->nodes[chain_note_last(&s->recent[q], i)].ahead = i;
 	/* who waits at the end sees what comes */
 	shift_places(s, h, i);
 }
@@ -226,36 +226,26 @@ static void move(struct s3fifo *s, u32 i, enum queue q, u32 hits)
 
 /* Ghosts */
 
-static u32 hash_oblock(pc_oblock_t o)
-{
-	return hash_64(pc_from_oblock(o), 32);
-}
-
-static u32 *ghost_set(const struct ghosts *g, u32 hash)
-{
-	return g->slots + ((u64)hash * g->nr_sets >> 32) * GHOST_WAYS;
-}
-
 /* The bits that do not choose the set; never 0, which is an empty slot's. */
 static u32 fingerprint(u32 hash)
 {
 	return max(hash & (U32_MAX >> EPOCH_BITS), 1u);
 }
 
-static u32 ghost_age(const struct ghosts *g, u32 slot)
+static u32 ghost_age(const struct ghost_queue *g, u32 slot)
 {
 	return (g->now - slot) & EPOCH_MASK;
 }
 
 /* The oldest epoch dies by and by: those of low fingerprint first. */
-static bool ghost_is_alive(const struct ghosts *g, u32 slot)
+static bool ghost_is_alive(const struct ghost_queue *g, u32 slot)
 {
 	u32 age = ghost_age(g, slot), oldest = (g->now - g->oldest) & EPOCH_MASK;
 
 	return slot && (age < oldest || (age == oldest && slot >> EPOCH_BITS >= g->cut));
 }
 
-static void ghost_drop(struct ghosts *g, u32 *slot)
+static void ghost_drop(struct ghost_queue *g, u32 *slot)
 {
 	u32 *alive = &g->alive[*slot & EPOCH_MASK];
 
@@ -267,12 +257,16 @@ static void ghost_drop(struct ghosts *g, u32 *slot)
 	g->count--;
 }
 
-static bool ghost_take(struct ghosts *g, u32 hash)
+static bool ghost_take(struct ghost_queue *g, u32 hash)
 {
-	u32 *set = ghost_set(g, hash);
+	u32 *set = ghosts_set(&g->table, hash), *late = ghosts_find_late(&g->table, hash);
 	u32 print = fingerprint(hash);
 	unsigned int k;
 
+	if (late && ghost_is_alive(g, *late)) {
+		ghost_drop(g, late);
+		return true;
+	}
 	for (k = 0; k < GHOST_WAYS; k++) {
 		if (set[k] >> EPOCH_BITS == print && ghost_is_alive(g, set[k])) {
 			ghost_drop(g, set + k);
@@ -283,9 +277,9 @@ static bool ghost_take(struct ghosts *g, u32 hash)
 }
 
 /* A slot for a new ghost: an empty one, else the oldest, which is dead if any is. */
-static u32 *ghost_slot(struct ghosts *g, u32 hash)
+static u32 *ghost_slot(struct ghost_queue *g, u32 hash)
 {
-	u32 *set = ghost_set(g, hash);
+	u32 *set = ghosts_set(&g->table, hash);
 	u32 k, age, best = 0, best_age = 0;
 
 	for (k = 0; k < GHOST_WAYS; k++) {
@@ -298,7 +292,7 @@ static u32 *ghost_slot(struct ghosts *g, u32 hash)
 	return set + best;
 }
 
-static void ghost_expire_epoch(struct ghosts *g)
+static void ghost_expire_epoch(struct ghost_queue *g)
 {
 	g->count -= g->alive[g->oldest];
 	g->alive[g->oldest] = 0;
@@ -307,7 +301,7 @@ static void ghost_expire_epoch(struct ghosts *g)
 }
 
 /* One ghost less. */
-static void ghost_expire(struct ghosts *g)
+static void ghost_expire(struct ghost_queue *g)
 {
 	u32 *alive = &g->alive[g->oldest];
 
@@ -322,25 +316,29 @@ static void ghost_expire(struct ghosts *g)
 }
 
 /* Whatever the length of an epoch, the whole table is swept in SWEEP_EPOCHS. */
-static void ghost_sweep(struct ghosts *g)
+static void ghost_sweep(struct ghost_queue *g)
 {
 	u32 pace = g->epoch_len * SWEEP_EPOCHS;
 
-	for (g->sweep_debt += g->nr_sets; g->sweep_debt >= pace; g->sweep_debt -= pace) {
-		u32 *set = g->slots + (size_t)g->sweep_set * GHOST_WAYS;
+	for (g->sweep_debt += g->table.nr_sets; g->sweep_debt >= pace; g->sweep_debt -= pace) {
+		u32 *set = g->table.words + (size_t)g->sweep_set * GHOST_WAYS;
 		unsigned int k;
 
 		for (k = 0; k < GHOST_WAYS; k++)
 			if (!ghost_is_alive(g, set[k]))
 				set[k] = 0;
-		if (++g->sweep_set == g->nr_sets)
+		if (++g->sweep_set == g->table.nr_sets)
 			g->sweep_set = 0;
 	}
 }
 
-static void ghost_add(struct ghosts *g, u32 hash)
+static void ghost_add(struct ghost_queue *g, u32 hash)
 {
-	*ghost_slot(g, hash) = fingerprint(hash) << EPOCH_BITS | g->now;
+	u32 ghost = fingerprint(hash) << EPOCH_BITS | g->now;
+
+	ghosts_add_late(&g->table, &hash, &ghost);
+	if (ghost && ghost_is_alive(g, ghost))
+		*ghost_slot(g, hash) = ghost;
 	g->alive[g->now]++;
 	g->count++;
 	while (g->count > g->capacity)
@@ -353,11 +351,6 @@ static void ghost_add(struct ghosts *g, u32 hash)
 	g->now = (g->now + 1) & EPOCH_MASK;
 	if (((g->now - g->oldest) & EPOCH_MASK) > LIVE_EPOCHS)
 		ghost_expire_epoch(g);
-}
-
-static size_t ghost_bytes(const struct s3fifo *s)
-{
-	return (size_t)s->ghosts.nr_sets * GHOST_WAYS * sizeof(*s->ghosts.slots);
 }
 
 static size_t node_bytes(const struct s3fifo *s)
@@ -384,7 +377,7 @@ static void s3fifo_destroy(struct pc_policy *p)
 {
 	struct s3fifo *s = to_s3fifo(p);
 
-	vfree(s->ghosts.slots);
+	ghosts_destroy(&s->ghosts.table);
 	vfree(s->nodes);
 	kfree(s);
 }
@@ -406,13 +399,10 @@ static struct pc_policy *s3fifo_create(const struct pc_policy_type *type,
 	s->small_percent = 10;
 	s->ghost_percent = 90;
 	s->promote_hits = 2;
-	/* two slots a block, so that hardly a set overflows */
-	s->ghosts.nr_sets = max(params->nr_cblocks / (GHOST_WAYS / 2), 1u);
 	apply_shares(s);
 
-	s->ghosts.slots = vzalloc(ghost_bytes(s));
 	s->nodes = vzalloc(node_bytes(s));
-	if (!s->ghosts.slots || !s->nodes) {
+	if (!ghosts_create(&s->ghosts.table, params->nr_cblocks) || !s->nodes) {
 		s3fifo_destroy(&s->policy);
 		return NULL;
 	}
@@ -434,7 +424,6 @@ static void s3fifo_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool 
 
 	if (is_held(s, i))
 		return;
-	s->nodes[i].hash = hash_oblock(o);
 	/* stamps count from 1, ranks of hints from far above: those without are colder */
 	if (!has_hint)
 		append(s, i, MAIN, 0, ++s->stamp[MAIN]);
@@ -481,6 +470,8 @@ static void s3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum p
 static enum pc_verdict s3fifo_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
 				   unsigned int flags)
 {
+	/* inserted() will look for a ghost */
+	ghosts_fetch(&to_s3fifo(p)->ghosts.table, hash_oblock(o));
 	return PC_ADMIT;
 }
 
@@ -492,12 +483,11 @@ static void s3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 
 	if (is_held(s, i))
 		return;
-	s->nodes[i].hash = hash_oblock(o);
-	q = ghost_take(&s->ghosts, s->nodes[i].hash) ? MAIN : SMALL;
+	q = ghost_take(&s->ghosts, hash_oblock(o)) ? MAIN : SMALL;
 	append(s, i, q, 0, ++s->stamp[q]);
 }
 
-static void s3fifo_removed(struct pc_policy *p, pc_cblock_t c)
+static void s3fifo_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct s3fifo *s = to_s3fifo(p);
 	u32 i = pc_from_cblock(c);
@@ -508,7 +498,7 @@ static void s3fifo_removed(struct pc_policy *p, pc_cblock_t c)
 	q = queue_of(s, i);
 	detach(s, i);
 	if (q == SMALL)
-		ghost_add(&s->ghosts, s->nodes[i].hash);
+		ghost_add(&s->ghosts, hash_oblock(o));
 	s->removed++;
 	if (s->offered[q])
 		s->offered[q]--;
@@ -570,6 +560,7 @@ static u32 next_victim(struct s3fifo *s, u32 *moves)
 		if (is_at_end(s, q))
 			return NONE;
 		i = s->place[HAND_SMALL + q];
+		prefetchw(s->nodes + s->nodes[i].ahead);
 		if (!*moves || !spare(s, i, q))
 			break;
 		--*moves;
@@ -705,7 +696,7 @@ static size_t s3fifo_memory(struct pc_policy *p)
 {
 	struct s3fifo *s = to_s3fifo(p);
 
-	return sizeof(*s) + ghost_bytes(s) + node_bytes(s);
+	return sizeof(*s) + ghosts_bytes(&s->ghosts.table) + node_bytes(s);
 }
 
 static struct pc_policy_type s3fifo_type = {

@@ -115,7 +115,7 @@ struct smq {
 	u32 nr_sets;
 	struct area *areas;	/* coldest first in each set */
 
-	struct queues queues;	/* key: hash of the area */
+	struct queues queues;
 };
 
 static struct smq *to_smq(struct pc_policy *p)
@@ -196,6 +196,7 @@ static void drop(struct smq *smq, u32 i, unsigned int level)
 {
 	u32 before = smq->queues.nodes[i].prev;
 
+	queues_fetch_ahead(&smq->queues, i);
 	leave(smq, i);
 	enter(smq, i, level - 1);
 	while (!is_head(&smq->queues, before)) {
@@ -418,7 +419,6 @@ static void smq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dir
 
 	if (is_linked(&smq->queues, i))
 		return;
-	smq->queues.nodes[i].key = hash_area(o);
 	if (has_hint)
 		queues_load_hinted(&smq->queues, i, level, (hint & HINT_STAMP_MASK) >> 2, level);
 	else
@@ -450,6 +450,11 @@ static void smq_loaded(struct pc_policy *p)
 	/* what the share had come to shows in the size */
 	if (smq->use_adapt)
 		smq->share = clamp(smq->queues.size[0], smq->share_min, smq->share_max);
+}
+
+static void smq_prefetch(struct pc_policy *p, pc_cblock_t c)
+{
+	prefetchw(to_smq(p)->queues.nodes + pc_from_cblock(c));
 }
 
 static void smq_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum pc_dir dir)
@@ -506,12 +511,11 @@ static void smq_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (level)
 		smq->idle = min(smq->idle + 1, smq->idle_max);
 	smq->queues.held++;
-	smq->queues.nodes[i].key = hash_area(o);
 	enter(smq, i, level);
 	redistribute(smq, level);
 }
 
-static void smq_removed(struct pc_policy *p, pc_cblock_t c)
+static void smq_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct smq *smq = to_smq(p);
 	u32 i = pc_from_cblock(c);
@@ -522,7 +526,7 @@ static void smq_removed(struct pc_policy *p, pc_cblock_t c)
 	queues_note_removed(&smq->queues);
 	/* what was not offered did not leave for want of room */
 	if (smq->queues.nodes[i].state & QUEUES_OFFERED)
-		hotspot_lost(smq, smq->queues.nodes[i].key, level_of(smq, i));
+		hotspot_lost(smq, hash_area(o), level_of(smq, i));
 }
 
 /* The coldest that is not offered yet, or NONE; level 0 only while it has its share. */
@@ -559,6 +563,7 @@ static unsigned int smq_victims(struct pc_policy *p, unsigned int n, pc_cblock_t
 			queues_end_round(&smq->queues);
 			break;
 		}
+		queues_fetch_ahead(&smq->queues, i);
 		queues_offer(&smq->queues, i, level_of(smq, i));
 		out[got++] = pc_cblock(i);
 	}
@@ -621,6 +626,7 @@ static struct pc_policy_type smq_type = {
 	.load = smq_load,
 	.loaded = smq_loaded,
 	.hit = smq_hit,
+	.prefetch = smq_prefetch,
 	.miss = smq_miss,
 	.inserted = smq_inserted,
 	.removed = smq_removed,

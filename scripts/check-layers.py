@@ -58,11 +58,11 @@ SHARED_HEADERS = set("""
     linux/compiler.h linux/container_of.h linux/crc32c.h linux/ctype.h linux/err.h
     linux/errno.h linux/hash.h linux/kernel.h linux/kstrtox.h linux/limits.h linux/list.h
     linux/log2.h linux/math.h linux/math64.h linux/minmax.h linux/mm.h linux/module.h
-    linux/overflow.h linux/printk.h linux/sched.h linux/slab.h linux/sprintf.h
-    linux/stddef.h linux/string.h linux/types.h linux/vmalloc.h
+    linux/overflow.h linux/prefetch.h linux/printk.h linux/sched.h linux/slab.h
+    linux/sprintf.h linux/stddef.h linux/string.h linux/types.h linux/vmalloc.h
 """.split())
 
-POLICY_HEADERS = {"policy.h", "block-types.h", "queues.h", "chain.h"}
+POLICY_HEADERS = {"policy.h", "block-types.h", "queues.h", "chain.h", "ghosts.h"}
 
 # Words that [S] files must not contain
 IMPURE = re.compile(

@@ -159,12 +159,12 @@ static void auto_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	a->working->type->inserted(a->working, c, o);
 }
 
-static void auto_removed(struct pc_policy *p, pc_cblock_t c)
+static void auto_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct sim_auto *a = to_auto(p);
 
 	__clear_bit(pc_from_cblock(c), a->held);
-	a->working->type->removed(a->working, c);
+	a->working->type->removed(a->working, c, o);
 }
 
 static unsigned int auto_victims(struct pc_policy *p, unsigned int n, pc_cblock_t *out)

@@ -91,8 +91,8 @@ static void forget(struct pc_sim *sim, struct pc_block *blk)
 	}
 	if (blk->flags & PC_BLOCK_STREAM)
 		sim->nr_stream--;
+	sim->config.type->removed(sim->policy, c, pc_blocks_oblock(blk));
 	pc_blocks_remove(&sim->blocks, c);
-	sim->config.type->removed(sim->policy, c);
 	pc_blocks_free(&sim->blocks, c);
 }
 

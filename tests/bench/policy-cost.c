@@ -10,14 +10,21 @@
  * at the end. It is measured over nodes of 16 bytes and over nodes of as many bytes as
  * the policy has a block, and the ratio is to the faster of the two. Accesses are
  * random. Cblocks are filled in a random order, and each run has gone through as many
- * hits and misses as there are blocks before the clock starts. A miss asks for one
- * victim; each fourth is one for a block that was evicted before.
+ * hits and misses as there are blocks before the clock starts.
+ *
+ * A policy is called as the target calls it: hits come in batches, with prefetch() for
+ * those that follow (host.c); victims are asked for and demoted 64 at a time
+ * (reclaim.c), and blocks are inserted some time after their misses. Each fourth miss is
+ * one of a block that was evicted before.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "policies.h"
+
+#define BATCH 64u
+#define HITS_AHEAD 8u
 
 static u32 nr = 1 << 22;
 static u64 sink;		/* keeps the compiler from leaving work out */
@@ -151,7 +158,7 @@ static void empty_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 }
 
-static void empty_removed(struct pc_policy *p, pc_cblock_t c)
+static void empty_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 }
 
@@ -159,8 +166,11 @@ static unsigned int empty_victims(struct pc_policy *p, unsigned int n, pc_cblock
 {
 	struct empty *e = container_of(p, struct empty, policy);
 
-	*out = pc_cblock(e->next++ % nr);
-	return 1;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		out[i] = pc_cblock(e->next++ % nr);
+	return n;
 }
 
 static size_t empty_memory(struct pc_policy *p)
@@ -186,30 +196,77 @@ static pc_oblock_t new_oblock(u64 k)
 	return pc_oblock(k * 0x9e3779b97f4a7c15ull & PC_OBLOCK_MAX);
 }
 
-static void hit_randomly(struct pc_policy *p, u32 hits)
+static void hit_batch(struct pc_policy *p)
 {
-	while (hits--) {
-		u32 i = random_below(nr);
+	u32 blocks[BATCH];
+	unsigned int i, ahead = 0;
 
-		p->type->hit(p, pc_cblock(i), pc_oblock(i), PC_READ);
+	for (i = 0; i < BATCH; i++)
+		blocks[i] = random_below(nr);
+	for (i = 0; i < BATCH; i++) {
+		for (; p->type->prefetch && ahead < BATCH && ahead <= i + HITS_AHEAD; ahead++)
+			p->type->prefetch(p, pc_cblock(blocks[ahead]));
+		p->type->hit(p, pc_cblock(blocks[i]), new_oblock(i), PC_READ);
 	}
 }
 
-/* Returns false for a policy that gives nothing up. */
-static bool miss_randomly(struct pc_policy *p, u64 *k, u32 misses)
+static void hit_randomly(struct pc_policy *p, u32 hits)
 {
-	while (misses--) {
-		u64 n = ++*k;
-		pc_oblock_t o = new_oblock(n % 4 || n < 3ull * nr / 2 ? n : n - 3ull * nr / 2);
-		pc_cblock_t victim;
+	for (; hits; hits -= BATCH)
+		hit_batch(p);
+}
 
-		sink += p->type->miss(p, o, PC_READ, 0);
-		if (p->type->victims(p, 1, &victim) != 1)
-			return false;
-		p->type->removed(p, victim);
-		p->type->inserted(p, victim, o);
+/* What the core knows of the cache. */
+struct cache {
+	u64 missed;		/* counts misses */
+	pc_oblock_t *oblocks;	/* that are cached */
+};
+
+/* Returns ns, or 0 for a policy that gives nothing up. What the core does is not timed. */
+static double miss_batch(struct pc_policy *p, struct cache *cache)
+{
+	pc_oblock_t demoted[BATCH], missed[BATCH];
+	pc_cblock_t victims[BATCH];
+	double start, ns;
+	unsigned int i;
+
+	start = now_ns();
+	if (p->type->victims(p, BATCH, victims) != BATCH)
+		return 0;
+	ns = now_ns() - start;
+
+	for (i = 0; i < BATCH; i++) {
+		u32 c = pc_from_cblock(victims[i]);
+		u64 n = ++cache->missed;
+
+		demoted[i] = cache->oblocks[c];
+		missed[i] = new_oblock(n % 4 || n < 3ull * nr / 2 ? n : n - 3ull * nr / 2);
+		cache->oblocks[c] = missed[i];
 	}
-	return true;
+
+	start = now_ns();
+	for (i = 0; i < BATCH; i++)
+		p->type->removed(p, victims[i], demoted[i]);
+	for (i = 0; i < BATCH; i++)
+		sink += p->type->miss(p, missed[i], PC_READ, 0);
+	for (i = 0; i < BATCH; i++)
+		p->type->inserted(p, victims[i], missed[i]);
+	return ns + now_ns() - start;
+}
+
+/* Returns ns for all, or 0 as above. */
+static double miss_randomly(struct pc_policy *p, struct cache *cache, u32 misses)
+{
+	double ns = 0;
+
+	for (; misses; misses -= BATCH) {
+		double batch = miss_batch(p, cache);
+
+		if (!batch)
+			return 0;
+		ns += batch;
+	}
+	return ns;
 }
 
 struct cost {
@@ -224,33 +281,36 @@ static struct cost measure(const struct pc_policy_type *type)
 		.nr_cblocks = nr, .nr_oblocks = PC_OBLOCK_MAX, .block_sectors = 128, .seed = 1,
 	};
 	struct pc_policy *p = type->create(type, &params);
+	struct cache cache = {
+		.missed = nr, .oblocks = zalloc_or_die(nr, sizeof(pc_oblock_t)),
+	};
 	u32 *order = random_order();
 	struct cost cost = { 0 };
 	bool evicts = true;
 	double start;
-	u64 k = nr;
 
 	if (!p) {
 		fprintf(stderr, "policy-cost: no memory for policy %s of %u blocks\n", type->name,
 			nr);
 		exit(1);
 	}
-	for (u32 i = 0; i < nr; i++)
+	for (u32 i = 0; i < nr; i++) {
+		cache.oblocks[order[i]] = new_oblock(i);
 		type->inserted(p, pc_cblock(order[i]), new_oblock(i));
+	}
 	free(order);
 	for (u32 n = 0; n < nr && evicts; n += 1024) {
 		hit_randomly(p, 1024);
-		evicts = miss_randomly(p, &k, 1024);
+		evicts = miss_randomly(p, &cache, 1024);
 	}
 
 	start = now_ns();
 	hit_randomly(p, nr);
 	cost.hit = (now_ns() - start) / nr;
-	start = now_ns();
-	if (miss_randomly(p, &k, nr))
-		cost.miss = (now_ns() - start) / nr;
+	cost.miss = miss_randomly(p, &cache, nr) / nr;
 	cost.bytes = (double)type->memory(p) / nr;
 	type->destroy(p);
+	free(cache.oblocks);
 	return cost;
 }
 

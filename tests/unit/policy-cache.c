@@ -49,7 +49,7 @@ static u32 room(struct policy_cache *c)
 	i = pc_from_cblock(victim);
 	c->demoted = c->origin[i];
 	c->block[c->demoted] = NONE;
-	c->type->removed(c->p, victim);
+	c->type->removed(c->p, victim, pc_oblock(c->demoted));
 	return i;
 }
 

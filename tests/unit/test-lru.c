@@ -113,7 +113,7 @@ static void random_ops(const struct pc_policy_type *type, u64 iteration)
 			break;
 		case 1:
 			if (held)
-				type->removed(p, pc_cblock(i));
+				type->removed(p, pc_cblock(i), pc_oblock(0));
 			model_remove(&m, i);
 			break;
 		default:
@@ -183,7 +183,7 @@ static void test_lru_victims_are_the_coldest(void **state)
 			assert_int_equal(type->victims(p, want, out), want);
 			for (u32 k = 0; k < want; k++) {
 				assert_int_equal(pc_from_cblock(out[k]), m.order[0]);
-				type->removed(p, out[k]);
+				type->removed(p, out[k], pc_oblock(0));
 				model_remove(&m, m.order[0]);
 			}
 		}
@@ -272,7 +272,7 @@ static void test_lru_promote_after(void **state)
 		/* an admission may come to nothing; one that does not is forgotten */
 		if (v == PC_ADMIT && unit_random_one_in(&r, 2)) {
 			type->inserted(p, pc_cblock(o), pc_oblock(o));
-			type->removed(p, pc_cblock(o));
+			type->removed(p, pc_cblock(o), pc_oblock(o));
 			misses[o] = 0;
 		}
 	}
@@ -347,9 +347,9 @@ static void test_cleaner_keeps_hints(void **state)
 	assert_int_equal(type->hint(p, pc_cblock(3)), 12345);
 	assert_int_equal(type->hint(p, pc_cblock(64)), 0);
 	assert_int_equal(type->hint(p, pc_cblock(70)), 0);
-	type->removed(p, pc_cblock(64));
+	type->removed(p, pc_cblock(64), pc_oblock(3));
 	check_order(p, &m);
-	type->removed(p, pc_cblock(3));
+	type->removed(p, pc_cblock(3), pc_oblock(2));
 	type->inserted(p, pc_cblock(3), pc_oblock(9));
 	assert_int_equal(type->hint(p, pc_cblock(3)), 0);
 	assert_int_equal(type->miss(p, pc_oblock(1), PC_READ, 0), PC_BYPASS);

@@ -148,13 +148,15 @@ static void model_insert(struct model *m, u32 c, u64 o)
 	model_append(m, model_level(e.refs), e);
 }
 
-static void model_remove(struct model *m, u32 c)
+/* Returns its oblock. */
+static u64 model_remove(struct model *m, u32 c)
 {
 	u32 q;
 	struct entry *found = model_find(m, c, &q);
 	struct entry e = model_take(m, q, found - m->e[q]);
 
 	m->ghosts[e.o] = e.refs;
+	return e.o;
 }
 
 static struct pc_policy *create(const struct pc_policy_type *type, u32 nr)
@@ -254,8 +256,7 @@ static void check_victims(struct pc_policy *p, struct model *m, u32 n)
 		while (!m->len[q])
 			q++;
 		assert_int_equal(pc_from_cblock(out[k]), m->e[q][0].c);
-		p->type->removed(p, out[k]);
-		model_remove(m, m->e[q][0].c);
+		p->type->removed(p, out[k], pc_oblock(model_remove(m, m->e[q][0].c)));
 	}
 }
 
@@ -303,8 +304,7 @@ static void test_mq_against_model(void **state)
 			p->type->inserted(p, pc_cblock(c), pc_oblock(o));
 			model_insert(&m, c, o);
 		} else if (action == 0 && unit_random_one_in(&r, 8)) {
-			p->type->removed(p, pc_cblock(c));
-			model_remove(&m, c);
+			p->type->removed(p, pc_cblock(c), pc_oblock(model_remove(&m, c)));
 		} else if (action == 1 || (model_held(&m) == NR && action < 8)) {
 			full += model_held(&m) == NR;
 			check_victims(p, &m, unit_random_below(&r, 4));
@@ -424,7 +424,7 @@ static u32 count_ghosts(u64 o, u32 n)
 		assert_int_equal(HINT_REFS(type->hint(p, pc_cblock(0))), 1);
 		for (int h = 0; h < 9; h++)
 			type->hit(p, pc_cblock(0), pc_oblock(k), PC_READ);
-		type->removed(p, pc_cblock(0));
+		type->removed(p, pc_cblock(0), pc_oblock(k));
 	}
 	for (u32 k = 0; k < n; k++) {
 		u32 refs;

@@ -82,7 +82,7 @@ static void insert(struct world *w, u32 i, bool by_load)
 static void take_away(struct world *w, u32 i)
 {
 	assert_true(w->held[i]);
-	w->type->removed(w->p, pc_cblock(i));
+	w->type->removed(w->p, pc_cblock(i), pc_oblock(w->oblock[i]));
 	w->held[i] = false;
 	w->nr_held--;
 }
@@ -457,7 +457,7 @@ static bool access_block(struct ondemand *d, u64 o)
 	} else {
 		assert_int_equal(type->victims(d->w.p, 1, &victim), 1);
 		i = pc_from_cblock(victim);
-		type->removed(d->w.p, victim);
+		type->removed(d->w.p, victim, pc_oblock(d->w.oblock[i]));
 		d->where[d->w.oblock[i]] = 0;
 	}
 	d->w.oblock[i] = o;

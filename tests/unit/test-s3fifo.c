@@ -104,7 +104,8 @@ static void model_insert(struct model *m, u32 c, u64 o)
 	fifo_put(model_take_ghost(m, o) ? &m->main : &m->small, e, 0);
 }
 
-static void model_remove(struct model *m, u32 c)
+/* Returns its oblock. */
+static u64 model_remove(struct model *m, u32 c)
 {
 	struct fifo *f = model_queue(m, c);
 	struct entry e = fifo_take(f, fifo_find(f, c));
@@ -114,6 +115,7 @@ static void model_remove(struct model *m, u32 c)
 	m->removed++;
 	if (f->offered)
 		f->offered--;
+	return e.o;
 }
 
 /* Those offered are always the first of a queue. */
@@ -276,8 +278,8 @@ static void check_victims(struct pc_policy *p, struct model *m, struct unit_rand
 	for (u32 k = 0; k < got; k++) {
 		if (!takes_all && unit_random_one_in(r, 3))
 			continue;
-		p->type->removed(p, out[k]);
-		model_remove(m, pc_from_cblock(out[k]));
+		p->type->removed(p, out[k],
+				 pc_oblock(model_remove(m, pc_from_cblock(out[k]))));
 	}
 }
 
@@ -313,8 +315,7 @@ static void test_s3fifo_against_model(void **state)
 		if (action == 0) {
 			check_victims(p, &m, &r);
 		} else if (action == 1 && f && unit_random_one_in(&r, 4)) {
-			p->type->removed(p, pc_cblock(c));
-			model_remove(&m, c);
+			p->type->removed(p, pc_cblock(c), pc_oblock(model_remove(&m, c)));
 		} else if (action < 8 && !f) {
 			u64 o = random_uncached(&m, &r);
 
@@ -344,7 +345,7 @@ static bool pass_through(struct pc_policy *p, u64 o)
 
 	p->type->inserted(p, pc_cblock(0), pc_oblock(o));
 	was_ghost = HINT_IS_MAIN(p->type->hint(p, pc_cblock(0)));
-	p->type->removed(p, pc_cblock(0));
+	p->type->removed(p, pc_cblock(0), pc_oblock(o));
 	return was_ghost;
 }
 
@@ -365,11 +366,11 @@ static void test_s3fifo_ghosts_are_bounded(void **state)
 			if (HINT_IS_MAIN(p->type->hint(p, pc_cblock(1)))) {
 				known++;
 				young += o >= 20 * nr - capacity;
-				p->type->removed(p, pc_cblock(1));
+				p->type->removed(p, pc_cblock(1), pc_oblock(o));
 				continue;
 			}
 			/* expired, or lost to a full set; now it is the youngest itself */
-			p->type->removed(p, pc_cblock(1));
+			p->type->removed(p, pc_cblock(1), pc_oblock(o));
 			if (o < 20 * nr - capacity)
 				break;
 		}
@@ -399,10 +400,12 @@ static void test_s3fifo_short_stamps(void **state)
 	struct pc_policy *p = create_type(short_stamps, NR);
 	struct s3fifo *s = to_s3fifo(p);
 	pc_cblock_t out[32];
-	u32 next = NR;
+	u32 next = NR, oblock[NR];
 
-	for (u32 i = 0; i < NR; i++)
+	for (u32 i = 0; i < NR; i++) {
+		oblock[i] = i;
 		short_stamps->inserted(p, pc_cblock(i), pc_oblock(i));
+	}
 	for (int n = 0; n < 5000; n++) {
 		u32 got = short_stamps->victims(p, ARRAY_SIZE(out), out);
 
@@ -411,8 +414,9 @@ static void test_s3fifo_short_stamps(void **state)
 
 			if (c % 10 == 0)
 				continue;
-			short_stamps->removed(p, out[k]);
-			short_stamps->inserted(p, out[k], pc_oblock(next++));
+			short_stamps->removed(p, out[k], pc_oblock(oblock[c]));
+			oblock[c] = next++;
+			short_stamps->inserted(p, out[k], pc_oblock(oblock[c]));
 			if (next % 3 == 0)
 				short_stamps->hit(p, pc_cblock(next % NR), pc_oblock(0), PC_READ);
 		}

@@ -404,7 +404,7 @@ static void test_smq_refused_and_hit(void **state)
 	assert_int_equal(inner->victims(c.p, 10, out), 10);
 	for (u32 k = 1; k < 10; k++)
 		inner->hit(c.p, out[k], pc_oblock(0), PC_READ);
-	inner->removed(c.p, out[0]);
+	inner->removed(c.p, out[0], pc_oblock(c.origin[pc_from_cblock(out[0])]));
 	assert_int_equal(inner->victims(c.p, 10, again), 10);
 	for (u32 k = 0; k < 10; k++)
 		assert_true(pc_from_cblock(again[k]) >= 10);

@@ -73,7 +73,7 @@ static void strict_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool 
 	strict_inserted(p, c, o);
 }
 
-static void strict_removed(struct pc_policy *p, pc_cblock_t c)
+static void strict_removed(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 {
 	struct strict *s = to_strict(p);
 
@@ -181,9 +181,11 @@ static void tell(struct cache *c, u32 i)
 	if (c->told[i] && (!c->mapped[i] || c->told_oblock[i] != c->oblock[i])) {
 		c->told[i] = false;
 		if (__test_and_clear_bit(i, c->held)) {
-			c->policy->type->removed(c->policy, pc_cblock(i));
+			c->policy->type->removed(c->policy, pc_cblock(i),
+						 pc_oblock(c->told_oblock[i]));
 			if (c->swapping)
-				pc_swap_removed(&c->swap, pc_cblock(i));
+				pc_swap_removed(&c->swap, pc_cblock(i),
+						pc_oblock(c->told_oblock[i]));
 		}
 	}
 	if (!c->told[i] && c->mapped[i]) {
