@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * [S] Switches that break one rule of the design each, at one place, so that tests
- * can show that they would notice (tests/vm/061-powercut-teeth.sh, tests/teeth). They are the
- * constant 0 in the product, where the compiler leaves nothing of them. Only a
+ * can show that they would notice (tests/vm/061-powercut-teeth.sh, tests/teeth), or let
+ * something fail that a stock kernel cannot be made to. They are the constant 0 in the
+ * product, where the compiler leaves nothing of them. Only a
  * module built with -DPC_BREAKABLE (tests/vm/variants) has them, as bits of its
  * parameter `broken`.
  */
@@ -91,6 +92,10 @@ extern unsigned int pc_broken;	/* target.c; READ_ONCE */
 
 /* Rule 25: a write in writearound leaves the cached copy as it is. */
 #define PC_BREAK_RULE25 PC_BREAK(25)
+
+/* No rule: there is no memory for a policy, or for what its taking over needs. */
+#define PC_BREAK_POLICY_MEMORY PC_BREAK(26)
+#define PC_BREAK_EXCHANGE_MEMORY PC_BREAK(27)
 
 /* Serial commits: the end of one is neither flushed nor FUA. */
 #define PC_BREAK_SERIAL PC_BREAK(11)

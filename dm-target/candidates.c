@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "broken.h"
 #include "candidates.h"
 #include "registry.h"
 
@@ -66,6 +67,8 @@ struct pc_candidates *pc_candidates_make(const struct pc_policy_params *params, 
 		pc_candidates_put(c);
 		return NULL;
 	}
+	if (PC_BREAK_POLICY_MEMORY)
+		goto no_memory;
 	c->shadows = pc_auto_create(params, c->types, c->nr);
 	if (c->shadows)
 		return c;

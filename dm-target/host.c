@@ -26,6 +26,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
+#include "broken.h"
 #include "candidates.h"
 #include "host.h"
 #include "registry.h"
@@ -143,7 +144,7 @@ static struct pc_policy *make_policy(const struct pc_policy_params *params, cons
 		return ERR_CAST(type);
 	}
 
-	p = type->create(type, params);
+	p = PC_BREAK_POLICY_MEMORY ? NULL : type->create(type, params);
 	if (!p) {
 		scnprintf(err, PC_ERR_SIZE, "policy %s: no memory for %u cache blocks", type->name,
 			  params->nr_cblocks);
@@ -583,7 +584,7 @@ static int run_swap(struct pc_policy_host *host, struct pc_policy *new,
 {
 	struct pc_policy *old = host->policy;
 	unsigned long *held = host->held;
-	unsigned long *loaded = vzalloc(held_bytes(host));
+	unsigned long *loaded = PC_BREAK_EXCHANGE_MEMORY ? NULL : vzalloc(held_bytes(host));
 	struct pc_swap *swap = kmalloc(sizeof(*swap), GFP_KERNEL);
 	unsigned long flags;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * [S] Exchange of one policy instance for another while blocks come and go: the
- * part without locks (DESIGN section 9). registry.c runs it.
+ * part without locks (DESIGN section 9). host.c runs it.
  *
  * All functions are called under the policy lock; between two steps the lock may be
  * dropped, and inserted, removed and hit may come in any number. Which blocks the

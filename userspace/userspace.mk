@@ -6,7 +6,8 @@
 #   unit [T=metadata] [SEED=n]     unit tests under ASan and UBSan
 #   fuzz [T=metadata] [SECONDS=10] libFuzzer, a run for each entry point
 #   tools                          the programs
-#   policy-cost                    ns a hit and a miss of each policy, and bytes a block
+#   policy-cost                    ns a hit and a miss of each policy, bytes a block, and ms
+#                                  of an exchange
 #   clean
 #
 # The [S] sources and the policies come from sources.mk, the list that Kbuild reads.
@@ -73,8 +74,9 @@ fuzz: $(fuzz_programs)
 		echo "$${p##*/}: $$runs, no findings"; \
 	done
 
-policy-cost: $(BUILD)/policy-cost
-	@$<
+policy-cost: $(BUILD)/policy-cost $(BUILD)/policy-exchange
+	@$(BUILD)/policy-cost
+	@$(BUILD)/policy-exchange
 
 clean:
 	rm -rf $(BUILD)
@@ -107,7 +109,8 @@ $(BUILD)/polycache-san: $(sources:%.c=$(BUILD)/san/%.o) $(command_sources:%.c=$(
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(SAN) $(LDFLAGS) -o $@ $^ $(command_libs)
 
-$(BUILD)/policy-cost: $(BUILD)/tool/tests/bench/policy-cost.o $(sources:%.c=$(BUILD)/tool/%.o)
+bench_programs := $(BUILD)/policy-cost $(BUILD)/policy-exchange
+$(bench_programs): $(BUILD)/%: $(BUILD)/tool/tests/bench/%.o $(sources:%.c=$(BUILD)/tool/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^
 

@@ -3,7 +3,8 @@
 # What a hit costs in CPU: instructions a request, of the whole guest, fio and the RAM
 # disk included. Random 4 KiB requests at depth 8 within 16 MiB that all hit; one CPU
 # that counts instructions for its clock (vm-run.sh --accel icount), so that two runs
-# print the same. Beside a linear mapping and the kernel's own cache.
+# print the same. Beside a linear mapping and the kernel's own cache; with the policies
+# lru, default, and auto, which has the same one at work and watches the others.
 # timeout: 3000
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
@@ -58,11 +59,19 @@ dmsetup create k --table \
 	"0 131072 cache /dev/ram0 /dev/ram1 /dev/ram2 128 1 writeback smq 0"
 measure cache /dev/mapper/k
 dmsetup remove --retry k
-dd if=/dev/zero of=/dev/ram0 bs=64k count=1 oflag=direct status=none
 
-pc_create c /dev/ram0 /dev/ram1 /dev/ram2 128 writeback lru
-measure polycache /dev/mapper/c
-pc_remove c
+# ours NAME POLICY: of a new cache
+ours()
+{
+	dd if=/dev/zero of=/dev/ram0 bs=64k count=1 oflag=direct status=none
+	pc_create c /dev/ram0 /dev/ram1 /dev/ram2 128 writeback "$2"
+	measure "$1" /dev/mapper/c
+	pc_remove c
+}
+
+ours polycache lru
+ours default default
+ours auto auto
 
 for what in reads writes; do
 	diag "above linear, $what: cache $(above_linear cache $what)," \
@@ -70,6 +79,12 @@ for what in reads writes; do
 done
 cmp_ok $((reads[linear] * 100 / reads[polycache])) ">=" 85 \
 	"percent of a linear mapping's requests for the same CPU, reads"
+for what in reads writes; do
+	declare -n of=$what
+	diag "auto: $((of[auto] - of[default])) more than default, $what"
+	cmp_ok $(((of[auto] - of[default]) * 1000 / of[default])) "<=" 30 \
+		"per mille that watching other policies adds to a hit, $what"
+done
 for what in reads writes; do
 	cmp_ok "$(above_linear polycache $what)" "<=" "$(above_linear cache $what)" \
 		"$what that hit add no more to a linear mapping than the kernel's cache"

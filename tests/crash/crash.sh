@@ -17,13 +17,7 @@ crash_disks()
 # crash_disks_with VARIANT: the same with modules built differently (tests/vm/variants)
 crash_disks_with()
 {
-	local m dir=$PC_MODULES/$1
-
-	[ -e "$dir/dm-polycache.ko" ] || bail "no modules in $dir: make vm-modules"
-	modprobe -a dm-mod libcrc32c
-	for m in dm-polycache dm-polycache-lru dm-polycache-cleaner; do
-		insmod "$dir/$m.ko"
-	done
+	load_variant "$1" dm-polycache dm-polycache-lru dm-polycache-cleaner
 	crash_make_disks
 }
 

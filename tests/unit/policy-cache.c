@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A cache in front of one policy: see policy-cache.h. */
+#include <linux/bitmap.h>
+
 #include "policy-cache.h"
+#include "swap.h"
 #include "unit.h"
 
 #define NONE POLICY_CACHE_NONE
@@ -77,6 +80,36 @@ u32 policy_cache_pass(struct policy_cache *c, u32 first, u32 count)
 	for (u32 o = first; o < first + count; o++)
 		hits += policy_cache_access(c, o, 0);
 	return hits;
+}
+
+static bool lookup(void *context, pc_cblock_t c, pc_oblock_t *o, bool *dirty)
+{
+	const struct policy_cache *cache = context;
+
+	*o = pc_oblock(cache->origin[pc_from_cblock(c)]);
+	*dirty = false;
+	return true;
+}
+
+void policy_cache_exchange(struct policy_cache *c, const struct pc_policy_type *type,
+			   u32 nr_origin)
+{
+	struct pc_policy *old = c->p;
+	unsigned long *held = bitmap_zalloc(c->nr, GFP_KERNEL);
+	unsigned long *loaded = bitmap_zalloc(c->nr, GFP_KERNEL);
+	struct pc_swap swap;
+
+	assert_true(held && loaded);
+	for (u32 i = 0; i < c->used; i++)
+		__set_bit(i, held);
+	c->p = create(type, c->nr, nr_origin);
+	c->type = type;
+	pc_swap_init(&swap, old, c->p, c->nr, held, loaded);
+	while (!pc_swap_step(&swap, 1000, lookup, c))
+		;
+	old->type->destroy(old);
+	bitmap_free(held);
+	bitmap_free(loaded);
 }
 
 struct pc_policy *policy_cache_restart(struct policy_cache *c, u32 nr_origin)

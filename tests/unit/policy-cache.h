@@ -27,6 +27,9 @@ void policy_cache_exit(struct policy_cache *c);
 bool policy_cache_access(struct policy_cache *c, u32 o, unsigned int flags);
 /* Accesses count blocks in order, and returns the hits. */
 u32 policy_cache_pass(struct policy_cache *c, u32 first, u32 count);
+/* Another policy takes over, while nothing else happens. */
+void policy_cache_exchange(struct policy_cache *c, const struct pc_policy_type *type,
+			   u32 nr_origin);
 /* A second policy that was given the hints of the first, as after a restart. */
 struct pc_policy *policy_cache_restart(struct policy_cache *c, u32 nr_origin);
 /* All held blocks from the coldest. */

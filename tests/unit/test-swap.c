@@ -9,6 +9,7 @@
 #include <linux/bitops.h>
 
 #include "policies.h"
+#include "policy-cache.h"
 #include "swap.h"
 #include "unit.h"
 
@@ -387,6 +388,47 @@ static void test_swap_keeps_order(void **state)
 	c.policy->type->destroy(c.policy);
 }
 
+/*
+ * A steady load, of which the cache holds a part, hits after an exchange as before: what
+ * is cached stays, and the new policy knows from the order what to give up first.
+ */
+static void steady_load(const struct pc_policy_type *from, const struct pc_policy_type *to)
+{
+	enum { BLOCKS = 20000, ORIGIN = 8 * BLOCKS };
+	double ratio[2] = { 0 };
+	struct policy_cache c;
+	struct unit_random r;
+
+	unit_random_init(&r, "steady", 0);
+	policy_cache_init(&c, from, BLOCKS, ORIGIN);
+	for (int n = 0; n < 6 * BLOCKS; n++) {
+		/* the third power: half of the accesses go to an eighth of the blocks */
+		u64 u = unit_random_below(&r, 1 << 16), o = u * u * u >> 32;
+		bool is_hit = policy_cache_access(&c, (o * ORIGIN >> 16) * 7919 % ORIGIN, 0);
+
+		if (n == 5 * BLOCKS)
+			policy_cache_exchange(&c, to, ORIGIN);
+		if (n >= 4 * BLOCKS)
+			ratio[n >= 5 * BLOCKS] += 100.0 * is_hit / BLOCKS;
+	}
+	print_message("  %s to %s: %.2f %% hit, then %.2f %%\n", from->name, to->name, ratio[0],
+		      ratio[1]);
+	assert_true(ratio[0] > 50 && ratio[0] < 90);
+	assert_true(ratio[1] > ratio[0] - 2);
+	policy_cache_exit(&c);
+}
+
+static void test_swap_keeps_hit_ratio(void **state)
+{
+	struct pc_policy_type *from = NULL, *to = NULL;
+
+	/* the cleaner admits nothing */
+	while ((from = pc_policy_next(from)))
+		while ((to = pc_policy_next(to)))
+			if (strcmp(from->name, "cleaner") != 0 && strcmp(to->name, "cleaner") != 0)
+				steady_load(from, to);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_swap_ends_under_hits),
 		cmocka_unit_test(test_swap_chain),
 		cmocka_unit_test(test_swap_keeps_order),
+		cmocka_unit_test(test_swap_keeps_hit_ratio),
 	};
 
 	unit_seed();

@@ -306,6 +306,18 @@ load_modules()
 	done
 }
 
+# load_variant VARIANT MODULE...: modules built differently (tests/vm/variants)
+load_variant()
+{
+	local m dir=$PC_MODULES/$1
+
+	[ -e "$dir/dm-polycache.ko" ] || bail "no modules in $dir: make vm-modules"
+	modprobe -a dm-mod libcrc32c
+	for m in "${@:2}"; do
+		insmod "$dir/$m.ko" || bail "insmod $m of variant $1 failed: $(kmsg | tail -n 3)"
+	done
+}
+
 # make_brd COUNT KIB: RAM disks /dev/ram0... of that size each
 make_brd()
 {
