@@ -35,7 +35,7 @@
 /* of these, as many are on their way to the CPU's cache while one is told */
 #define HITS_AHEAD 8u
 /* blocks moved from policy to policy under the lock at a time: well below 1 ms */
-#define SWAP_SLICE 1000u
+#define SWAP_SLICE 256u
 
 struct hit {
 	u64 oblock;

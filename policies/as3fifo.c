@@ -56,8 +56,6 @@
 #define GHOST_ASKED (1u << 15)
 #define GHOST_TAG_SHIFT 17
 #define GHOST_TIME_MASK (GHOST_ASKED - 1)
-/* misses that are noted in the ghosts when as many more have come */
-#define ASKED_LATE 8u
 /* as many ticks make a ghost queue at most, and the clock 8 of those */
 #define GHOST_TICKS 4096u
 
@@ -82,8 +80,6 @@ struct as3fifo {
 
 	u32 ghost_age_max;	/* in ticks: a cache full of demotions */
 	struct ghosts ghosts;
-	u32 asked[ASKED_LATE];	/* hashes of the last blocks that missed; 0: none */
-	u32 asked_at;
 
 	struct queues queues;
 };
@@ -155,7 +151,7 @@ static u32 *ghost_find(struct as3fifo *a, u32 hash)
 	u32 *late = ghosts_find_late(&a->ghosts, hash);
 	unsigned int i;
 
-	if (late)
+	if (late && ghost_age(a, *late) <= a->ghost_age_max)
 		return late;
 	for (i = 0; i < GHOST_WAYS; i++)
 		if (set[i] >> GHOST_TAG_SHIFT == tag &&
@@ -193,32 +189,6 @@ static void ghost_add(struct as3fifo *a, u32 hash, enum queue q)
 		*ghost_room(a, hash) = ghost;
 }
 
-static void ghost_asked(struct as3fifo *a, u32 hash)
-{
-	u32 *ghost = ghost_find(a, hash);
-
-	if (ghost)
-		*ghost |= GHOST_ASKED;
-}
-
-/* Notes that somebody asked for the block: at once, if it is among the last ones. */
-static void note_asked(struct as3fifo *a, u32 hash)
-{
-	ghosts_fetch(&a->ghosts, hash);
-	swap(a->asked[a->asked_at++ % ASKED_LATE], hash);
-	if (hash)
-		ghost_asked(a, hash);
-}
-
-static bool was_asked(const struct as3fifo *a, u32 hash, u32 ghost)
-{
-	unsigned int i;
-
-	for (i = 0; i < ASKED_LATE; i++)
-		if (a->asked[i] == hash)
-			return true;
-	return ghost & GHOST_ASKED;
-}
 
 /* A miss that a longer queue would have spared moves the target. */
 static void adapt(struct as3fifo *a, u32 ghost)
@@ -310,6 +280,7 @@ static void sort_after(struct as3fifo *a, u32 start, enum queue q)
 		a->queues.entered[q]++;
 		queues_set_state(&a->queues, i, queues_now(&a->queues, q),
 				 nodes[i].state & ((1u << STATE_BITS) - 1));
+		queues_note_last(&a->queues, i, q);
 	}
 }
 
@@ -347,8 +318,14 @@ static void as3fifo_hit(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, enum 
 static enum pc_verdict as3fifo_miss(struct pc_policy *p, pc_oblock_t o, enum pc_dir dir,
 				    unsigned int flags)
 {
-	if (!(flags & PC_MISS_PREFETCH))
-		note_asked(to_as3fifo(p), hash_oblock(o));
+	struct as3fifo *a = to_as3fifo(p);
+	u32 *ghost;
+
+	if (flags & PC_MISS_PREFETCH)
+		return PC_ADMIT;
+	ghost = ghost_find(a, hash_oblock(o));
+	if (ghost)
+		*ghost |= GHOST_ASKED;
 	return PC_ADMIT;
 }
 
@@ -361,7 +338,7 @@ static void as3fifo_inserted(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o)
 	if (is_linked(&a->queues, i))
 		return;
 	ghost = ghost_find(a, hash);
-	if (ghost && was_asked(a, hash, *ghost)) {
+	if (ghost && *ghost & GHOST_ASKED) {
 		adapt(a, *ghost);
 		q = MAIN;
 	}

@@ -237,12 +237,18 @@ static __always_inline void detach(struct mq *mq, u32 i)
 	mq->nodes[i].state = 0;
 }
 
+/* Blocks are noted in the order in which they follow each other in q. */
+static __always_inline void note_last(struct mq *mq, u32 i, u32 q)
+{
+	mq->nodes[chain_note_last(&mq->recent[q], i)].ahead = i;
+}
+
 /* To the hot end of q. */
 static __always_inline void append(struct mq *mq, u32 i, u32 q, u32 refs, u32 age)
 {
 	link_before(mq, i, head(mq, q));
 	set_state(mq, i, q, refs, age);
-	mq->nodes[chain_note_last(&mq->recent[q], i)].ahead = i;
+	note_last(mq, i, q);
 	mq->upper += q > 0;
 	/* who waits at the end sees what comes */
 	shift_places(mq, head(mq, q), i);
@@ -354,13 +360,14 @@ static u32 ghost_take(struct mq *mq, u32 hash)
 {
 	u32 refs, *set = ghosts_set(&mq->ghosts, hash);
 	u32 *late = ghosts_find_late(&mq->ghosts, hash);
-	unsigned int k = ghost_find(set, hash);
+	unsigned int k;
 
 	if (late) {
 		refs = *late & MAX_REFS;
 		*late = 0;
 		return refs;
 	}
+	k = ghost_find(set, hash);
 	if (k == GHOST_WAYS)
 		return 0;
 	refs = set[k] & MAX_REFS;
@@ -473,6 +480,7 @@ static void mq_load(struct pc_policy *p, pc_cblock_t c, pc_oblock_t o, bool dirt
 	/* colder than all that was used, in the order of the calls */
 	link_before(mq, i, mq->place[LOAD]);
 	set_state(mq, i, 0, 1, OLDEST - min(mq->loaded >> mq->unit_shift, OLDEST));
+	note_last(mq, i, 0);
 	if (mq->loaded < mq->nr_cblocks)
 		mq->loaded++;
 }
@@ -487,9 +495,13 @@ static void mq_loaded(struct pc_policy *p)
 {
 	struct mq *mq = to_mq(p);
 	unsigned int k;
+	u32 i;
 
-	for (k = 0; k < NR_QUEUES; k++)
+	for (k = 0; k < NR_QUEUES; k++) {
 		chain_sort(&mq->buckets, mq->nodes, head(mq, k), head(mq, k), rank_of, mq);
+		for (i = coldest(mq, k); !is_head(mq, i); i = mq->nodes[i].next)
+			note_last(mq, i, k);
+	}
 	mq->in_round = false;
 	for (k = 0; k < NR_WALKS; k++)
 		mq->walk_id[k] = 0;

@@ -226,6 +226,12 @@ static inline void queues_set_state(struct queues *q, u32 i, u32 stamp, u32 bits
 	q->nodes[i].state = stamp << QUEUES_STATE_BITS | bits;
 }
 
+/* Blocks are noted in the order in which they follow each other in queue n. */
+static inline void queues_note_last(struct queues *q, u32 i, unsigned int n)
+{
+	q->nodes[chain_note_last(&q->recent[n], i)].ahead = i;
+}
+
 /* A block that is in no list becomes the hottest of queue n. bits: the policy's. */
 static inline void queues_enter(struct queues *q, u32 i, unsigned int n, u32 bits)
 {
@@ -233,7 +239,7 @@ static inline void queues_enter(struct queues *q, u32 i, unsigned int n, u32 bit
 	queues_set_state(q, i, queues_now(q, n), bits);
 	link_before(q, i, queues_head(q, n));
 	q->size[n]++;
-	q->nodes[chain_note_last(&q->recent[n], i)].ahead = i;
+	queues_note_last(q, i, n);
 }
 
 static inline void queues_leave(struct queues *q, u32 i, unsigned int n)
@@ -271,6 +277,7 @@ static inline void queues_load(struct queues *q, u32 i, unsigned int n, u32 bits
 		q->loaded++;
 	queues_set_state(q, i, q->loaded >> q->stamp_shift, bits);
 	link_before(q, i, queues_load_point(q));
+	queues_note_last(q, i, n);
 }
 
 /* Before a sort: only blocks may follow the load point. */

@@ -201,6 +201,12 @@ static void detach(struct s3fifo *s, u32 i)
 	n->state = 0;
 }
 
+/* Blocks are noted in the order in which they follow each other in q. */
+static void note_last(struct s3fifo *s, u32 i, enum queue q)
+{
+	s->nodes[chain_note_last(&s->recent[q], i)].ahead = i;
+}
+
 /* To the hot end of q. */
 static void append(struct s3fifo *s, u32 i, enum queue q, u32 hits, u32 stamp)
 {
@@ -213,7 +219,7 @@ static void append(struct s3fifo *s, u32 i, enum queue q, u32 hits, u32 stamp)
 	s->nodes[h].prev = i;
 	s->len[q]++;
 	set_state(s, i, q, hits, stamp);
-	s->nodes[chain_note_last(&s->recent[q], i)].ahead = i;
+	note_last(s, i, q);
 	/* who waits at the end sees what comes */
 	shift_places(s, h, i);
 }
@@ -442,8 +448,10 @@ static void sort_queue(struct s3fifo *s, enum queue q)
 	u32 end = head(s, q), i;
 
 	chain_sort(&s->buckets, s->nodes, end, end, rank_of, s);
-	for (i = coldest(s, q); i != end; i = s->nodes[i].next)
+	for (i = coldest(s, q); i != end; i = s->nodes[i].next) {
 		set_state(s, i, q, hits_of(s, i), ++s->stamp[q]);
+		note_last(s, i, q);
+	}
 }
 
 static void s3fifo_loaded(struct pc_policy *p)

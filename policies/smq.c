@@ -432,8 +432,10 @@ static void sort_after(struct smq *smq, u32 start, unsigned int level)
 	u32 i;
 
 	queues_sort(&smq->queues, start, level);
-	for (i = nodes[start].next; i != queues_head(&smq->queues, level); i = nodes[i].next)
+	for (i = nodes[start].next; i != queues_head(&smq->queues, level); i = nodes[i].next) {
 		nodes[i].state += (queues_now(&smq->queues, level) + 1) << STATE_BITS;
+		queues_note_last(&smq->queues, i, level);
+	}
 }
 
 static void smq_loaded(struct pc_policy *p)

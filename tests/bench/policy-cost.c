@@ -13,18 +13,20 @@
  * hits and misses as there are blocks before the clock starts.
  *
  * A policy is called as the target calls it: hits come in batches, with prefetch() for
- * those that follow (host.c); victims are asked for and demoted 64 at a time
- * (reclaim.c), and blocks are inserted some time after their misses. Each fourth miss is
- * one of a block that was evicted before.
+ * those that follow (host.c). Victims are asked for 64 at a time (reclaim.c) and removed
+ * when the next have been asked for, for that takes a commit; a block is inserted right
+ * after its miss. Each fourth miss is one of a block that was evicted before.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <linux/bitops.h>
 
 #include "policies.h"
 
 #define BATCH 64u
 #define HITS_AHEAD 8u
+#define LAG 1u
 
 static u32 nr = 1 << 22;
 static u64 sink;		/* keeps the compiler from leaving work out */
@@ -216,29 +218,68 @@ static void hit_randomly(struct pc_policy *p, u32 hits)
 		hit_batch(p);
 }
 
-/* What the core knows of the cache. */
-struct cache {
-	u64 missed;		/* counts misses */
-	pc_oblock_t *oblocks;	/* that are cached */
+struct batch {
+	pc_cblock_t c[BATCH];
 };
 
-/* Returns ns, or 0 for a policy that gives nothing up. What the core does is not timed. */
+/* What the core knows of the cache. */
+struct cache {
+	u64 missed;			/* counts misses */
+	pc_oblock_t *oblocks;		/* that are cached */
+	struct batch demoting[LAG];	/* not removed yet */
+	unsigned long *is_demoting;	/* a bit each */
+	u32 demoted;			/* counts batches */
+};
+
+/*
+ * Adds a batch to those that are being demoted; blocks that are already may be offered
+ * again, and are refused. Returns ns, or 0 for a policy that gives nothing up.
+ */
+static double demote_batch(struct pc_policy *p, struct cache *cache)
+{
+	struct batch *batch = &cache->demoting[cache->demoted++ % LAG];
+	pc_cblock_t offered[BATCH];
+	unsigned int got = 0, n, i;
+	double start, ns = 0;
+
+	while (got < BATCH) {
+		start = now_ns();
+		n = p->type->victims(p, BATCH - got, offered);
+		ns += now_ns() - start;
+		if (!n)
+			return 0;
+		for (i = 0; i < n; i++) {
+			u32 c = pc_from_cblock(offered[i]);
+
+			if (__test_and_set_bit(c, cache->is_demoting))
+				continue;
+			batch->c[got++] = offered[i];
+		}
+	}
+	return ns;
+}
+
+/* Returns ns, or 0 as above. What the core does is not timed. */
 static double miss_batch(struct pc_policy *p, struct cache *cache)
 {
 	pc_oblock_t demoted[BATCH], missed[BATCH];
-	pc_cblock_t victims[BATCH];
+	struct batch batch;
 	double start, ns;
 	unsigned int i;
 
-	start = now_ns();
-	if (p->type->victims(p, BATCH, victims) != BATCH)
+	while (cache->demoted < LAG)
+		if (!demote_batch(p, cache))
+			return 0;
+	batch = cache->demoting[cache->demoted % LAG];
+	ns = demote_batch(p, cache);
+	if (!ns)
 		return 0;
-	ns = now_ns() - start;
 
 	for (i = 0; i < BATCH; i++) {
-		u32 c = pc_from_cblock(victims[i]);
+		u32 c = pc_from_cblock(batch.c[i]);
 		u64 n = ++cache->missed;
 
+		__clear_bit(c, cache->is_demoting);
 		demoted[i] = cache->oblocks[c];
 		missed[i] = new_oblock(n % 4 || n < 3ull * nr / 2 ? n : n - 3ull * nr / 2);
 		cache->oblocks[c] = missed[i];
@@ -246,11 +287,11 @@ static double miss_batch(struct pc_policy *p, struct cache *cache)
 
 	start = now_ns();
 	for (i = 0; i < BATCH; i++)
-		p->type->removed(p, victims[i], demoted[i]);
-	for (i = 0; i < BATCH; i++)
+		p->type->removed(p, batch.c[i], demoted[i]);
+	for (i = 0; i < BATCH; i++) {
 		sink += p->type->miss(p, missed[i], PC_READ, 0);
-	for (i = 0; i < BATCH; i++)
-		p->type->inserted(p, victims[i], missed[i]);
+		p->type->inserted(p, batch.c[i], missed[i]);
+	}
 	return ns + now_ns() - start;
 }
 
@@ -283,6 +324,7 @@ static struct cost measure(const struct pc_policy_type *type)
 	struct pc_policy *p = type->create(type, &params);
 	struct cache cache = {
 		.missed = nr, .oblocks = zalloc_or_die(nr, sizeof(pc_oblock_t)),
+		.is_demoting = zalloc_or_die(BITS_TO_LONGS((unsigned long)nr), sizeof(long)),
 	};
 	u32 *order = random_order();
 	struct cost cost = { 0 };
@@ -311,6 +353,7 @@ static struct cost measure(const struct pc_policy_type *type)
 	cost.bytes = (double)type->memory(p) / nr;
 	type->destroy(p);
 	free(cache.oblocks);
+	free(cache.is_demoting);
 	return cost;
 }
 

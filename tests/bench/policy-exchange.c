@@ -18,7 +18,7 @@
 #include "policies.h"
 #include "swap.h"
 
-#define SLICE 1000u
+#define SLICE 256u
 
 static u32 nr = 1 << 20;
 static u32 *order;

@@ -251,21 +251,37 @@ static void test_as3fifo_small_percent(void **state)
 	policy_cache_exit(&c);
 }
 
-/* Nobody asked for it: a ghost that is prefetched proves nothing. */
-static void test_as3fifo_prefetched_ghost(void **state)
+/*
+ * Nobody asked for it: a ghost that is prefetched proves nothing. It does if somebody had
+ * asked, and there had been no room. evicted: blocks, of which the ghost is the fourth.
+ */
+static void prefetch_ghost(u32 evicted, bool asked_before, unsigned int flags, enum queue want)
 {
 	struct as3fifo *a;
 	struct policy_cache c;
 
-	for (int demanded = 0; demanded < 2; demanded++) {
-		policy_cache_init(&c, inner, NR, NR_ORIGIN);
-		a = to_as3fifo(c.p);
-		policy_cache_pass(&c, 0, NR + 8);
-		assert_int_equal(c.block[3], NONE);
-		policy_cache_access(&c, 3, demanded ? 0 : PC_MISS_PREFETCH);
-		assert_int_equal(queue_of(a, c.block[3]), demanded ? MAIN : SMALL);
-		assert_int_equal(a->target, NR / 8 + demanded);
-		policy_cache_exit(&c);
+	policy_cache_init(&c, inner, NR, NR_ORIGIN);
+	a = to_as3fifo(c.p);
+	policy_cache_pass(&c, 0, NR + evicted);
+	assert_int_equal(c.block[3], NONE);
+	if (asked_before)
+		for (u32 o = 3; o < 30; o++)
+			inner->miss(c.p, pc_oblock(o == 3 ? 3 : NR_ORIGIN - o), PC_READ, 0);
+	policy_cache_access(&c, 3, flags);
+	assert_int_equal(queue_of(a, c.block[3]), want);
+	assert_int_equal(a->target, NR / 8 + (want == MAIN));
+	policy_cache_exit(&c);
+}
+
+static void test_as3fifo_prefetched_ghost(void **state)
+{
+	/* when the last have gone that were late in coming to their sets, and before */
+	static const u32 evicted[] = { 8, 8 + GHOSTS_LATE };
+
+	for (int k = 0; k < ARRAY_SIZE(evicted); k++) {
+		prefetch_ghost(evicted[k], false, PC_MISS_PREFETCH, SMALL);
+		prefetch_ghost(evicted[k], false, 0, MAIN);
+		prefetch_ghost(evicted[k], true, PC_MISS_PREFETCH, MAIN);
 	}
 }
 
