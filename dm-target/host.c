@@ -275,9 +275,9 @@ void pc_host_loaded(struct pc_policy_host *host)
 
 /* Hits */
 
-static void prefetch_hit(struct pc_policy *p, const struct hit_ring *ring, unsigned int i)
+static void expect_hit(struct pc_policy *p, const struct hit_ring *ring, unsigned int i)
 {
-	p->type->prefetch(p, pc_cblock(ring->hits[i % NR_HITS].cblock));
+	p->type->expect(p, pc_cblock(ring->hits[i % NR_HITS].cblock));
 }
 
 static void drain_ring(struct pc_policy_host *host, struct hit_ring *ring)
@@ -294,8 +294,8 @@ static void drain_ring(struct pc_policy_host *host, struct hit_ring *ring)
 		pc_cblock_t c = pc_cblock(hit->cblock);
 		pc_oblock_t o = pc_oblock(hit->oblock);
 
-		for (; p->type->prefetch && ahead != head && ahead - tail <= HITS_AHEAD; ahead++)
-			prefetch_hit(p, ring, ahead);
+		for (; p->type->expect && ahead != head && ahead - tail <= HITS_AHEAD; ahead++)
+			expect_hit(p, ring, ahead);
 		if (host->candidates)
 			pc_auto_access(host->candidates->shadows, o, hit->dir);
 		/* gone since: the policy would ignore it too */

@@ -508,7 +508,7 @@ static void mq_loaded(struct pc_policy *p)
 	mq->place[LOAD] = coldest(mq, 0);
 }
 
-static void mq_prefetch(struct pc_policy *p, pc_cblock_t c)
+static void mq_expect(struct pc_policy *p, pc_cblock_t c)
 {
 	prefetchw(to_mq(p)->nodes + pc_from_cblock(c));
 }
@@ -755,7 +755,7 @@ static struct pc_policy_type mq_type = {
 	.load = mq_load,
 	.loaded = mq_loaded,
 	.hit = mq_hit,
-	.prefetch = mq_prefetch,
+	.expect = mq_expect,
 	.miss = mq_miss,
 	.inserted = mq_inserted,
 	.removed = mq_removed,

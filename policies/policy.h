@@ -118,7 +118,7 @@ struct pc_policy_type {
 	 * Optional: hit() of this cblock follows in a moment, a few others come before
 	 * it. For policies whose hits would wait for memory; must change nothing.
 	 */
-	void (*prefetch)(struct pc_policy *p, pc_cblock_t c);
+	void (*expect)(struct pc_policy *p, pc_cblock_t c);
 	/* Optional: time passes; called about every second. */
 	void (*tick)(struct pc_policy *p);
 	/*

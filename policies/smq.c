@@ -454,7 +454,7 @@ static void smq_loaded(struct pc_policy *p)
 		smq->share = clamp(smq->queues.size[0], smq->share_min, smq->share_max);
 }
 
-static void smq_prefetch(struct pc_policy *p, pc_cblock_t c)
+static void smq_expect(struct pc_policy *p, pc_cblock_t c)
 {
 	prefetchw(to_smq(p)->queues.nodes + pc_from_cblock(c));
 }
@@ -628,7 +628,7 @@ static struct pc_policy_type smq_type = {
 	.load = smq_load,
 	.loaded = smq_loaded,
 	.hit = smq_hit,
-	.prefetch = smq_prefetch,
+	.expect = smq_expect,
 	.miss = smq_miss,
 	.inserted = smq_inserted,
 	.removed = smq_removed,

@@ -12,7 +12,7 @@
  * random. Cblocks are filled in a random order, and each run has gone through as many
  * hits and misses as there are blocks before the clock starts.
  *
- * A policy is called as the target calls it: hits come in batches, with prefetch() for
+ * A policy is called as the target calls it: hits come in batches, with expect() for
  * those that follow (host.c). Victims are asked for 64 at a time (reclaim.c) and removed
  * when the next have been asked for, for that takes a commit; a block is inserted right
  * after its miss. Each fourth miss is one of a block that was evicted before.
@@ -206,8 +206,8 @@ static void hit_batch(struct pc_policy *p)
 	for (i = 0; i < BATCH; i++)
 		blocks[i] = random_below(nr);
 	for (i = 0; i < BATCH; i++) {
-		for (; p->type->prefetch && ahead < BATCH && ahead <= i + HITS_AHEAD; ahead++)
-			p->type->prefetch(p, pc_cblock(blocks[ahead]));
+		for (; p->type->expect && ahead < BATCH && ahead <= i + HITS_AHEAD; ahead++)
+			p->type->expect(p, pc_cblock(blocks[ahead]));
 		p->type->hit(p, pc_cblock(blocks[i]), new_oblock(i), PC_READ);
 	}
 }
