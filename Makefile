@@ -13,7 +13,7 @@ running := $(shell uname -r)
 ## KVER: modules, install: kernel to build for (default: the running one, else 6.12)
 KVER	?= $(if $(wildcard /lib/modules/$(running)/build),$(running),6.12)
 KERNELS	?= 6.12 6.1## matrix, test: the kernels that must work
-KERNEL	?= 6.12## vm, runner, bench, shell, demo: the kernel to boot
+KERNEL	?= 6.12## vm, runner, bench, shell, demo: the kernel to boot; vm: uml, the debug kernel
 T	?=## unit, fuzz, vm: only what matches, as in T=journal or T='00[1-3]'
 SEED	?=## unit: start value of the random tests, as printed by a failure
 SECONDS	?= 10## fuzz: how long each fuzzer runs
@@ -70,7 +70,7 @@ style: ## check format and style of sources and scripts
 check: layers style unit ## all that needs neither root nor a kernel: layers, style, unit
 
 vm-modules: ## build what the virtual machine needs, for KERNEL
-	@$(setup) build vm
+	@$(setup) build vm $(filter uml,$(KERNEL))
 	@scripts/build-modules.sh $(KERNEL)
 	@scripts/build-variants.sh $(KERNEL)
 	@$(userspace) tools

@@ -5,7 +5,7 @@
 #
 #   scripts/build-modules.sh [--check] [--variant NAME] [--simdisk] KERNEL [CFLAG]...
 #
-# KERNEL is 6.12, 6.1 or a full version with headers installed. The sources are
+# KERNEL is 6.12, 6.1, uml or a full version with headers installed. The sources are
 # linked into build/VERSION/, objects stay there, finished modules (also the
 # simulated disk of tests/simdisk) are in build/VERSION/ko/. A variant goes to
 # build/VERSION+NAME/ and is built with the CFLAGs given, for tests that must fail
@@ -38,10 +38,17 @@ cflags=$*
 
 kver=$(pc_headers_version "$series")
 [ -n "$kver" ] || die "no headers for '$series': scripts/setup.sh build"
+arch=
+if [ "$series" = uml ]; then
+	arch=um
+	KDIR=$(pc_uml_dir)/build
+	# the stock kernels' builds have looked
+	sparse=0
+fi
 kdir=${KDIR:-/lib/modules/$kver/build}
 [ -e "$kdir/Makefile" ] || kdir=/usr/src/linux-headers-$kver
 [ -e "$kdir/Makefile" ] || die "no kernel build folder at $kdir"
-if ! command -v sparse >/dev/null; then
+if [ $sparse != 0 ] && ! command -v sparse >/dev/null; then
 	echo "build-modules: skipped: sparse is not installed"
 	sparse=0
 fi
@@ -87,7 +94,8 @@ build()
 {
 	local dir=$1 status=0 bad f
 
-	make -C "$kdir" M="$dir" C=$sparse CF='-D__CHECK_ENDIAN__ -Wno-context' V="${V:-0}" \
+	make -C "$kdir" ${arch:+ARCH=$arch} M="$dir" C=$sparse \
+		CF='-D__CHECK_ENDIAN__ -Wno-context' V="${V:-0}" \
 		${cflags:+KCFLAGS="$cflags"} -j"$(nproc)" modules >"$log" 2>&1 9>&- || status=$?
 	grep -vE "$noise" "$log" | sed -n 1,200p >&2 || true
 	[ "${V:-0}" = 0 ] || cat "$log"

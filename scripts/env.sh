@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 #
 # Sourced by the other scripts: where the checkout and the cache folder are, and
-# which of the installed Debian kernels stands for "6.12" or "6.1". Nothing is
-# executed here but assignments and function definitions.
+# which of the installed Debian kernels stands for "6.12" or "6.1"; "uml" is the debug
+# kernel (uml-kernel.sh). Nothing is executed here but assignments and function definitions.
 
 PC_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 PC_BUILD=${PC_BUILD:-$PC_TOP/build}
@@ -37,11 +37,26 @@ pc_newest()
 	done | sort -V | tail -n 1
 }
 
+# The version of the debug kernel, which is built if need be, and its folder.
+pc_uml_version()
+{
+	local dir
+
+	dir=$("$PC_TOP/scripts/uml-kernel.sh") && cat "$dir/release"
+}
+
+pc_uml_dir()
+{
+	"$PC_TOP/scripts/uml-kernel.sh"
+}
+
 # Full version of the installed kernel image (headers) that stands for a series;
 # a full version stands for itself.
 pc_kernel_version()
 {
-	if [ -e "/boot/vmlinuz-$1" ]; then
+	if [ "$1" = uml ]; then
+		pc_uml_version
+	elif [ -e "/boot/vmlinuz-$1" ]; then
 		echo "$1"
 	else
 		pc_newest /boot/vmlinuz- "$1"
@@ -50,7 +65,9 @@ pc_kernel_version()
 
 pc_headers_version()
 {
-	if [ -e "/lib/modules/$1/build" ]; then
+	if [ "$1" = uml ]; then
+		pc_uml_version
+	elif [ -e "/lib/modules/$1/build" ]; then
 		echo "$1"
 	else
 		pc_newest /usr/src/linux-headers- "$1"

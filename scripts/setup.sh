@@ -3,7 +3,7 @@
 #
 # Installs the Debian packages that building and testing need, by groups:
 #
-#   scripts/setup.sh [build|unit|vm|all]...
+#   scripts/setup.sh [build|unit|vm|uml|all]...
 #
 # Called by the make targets, each for its own groups. Where everything is there
 # it does nothing, in a fraction of a second; otherwise it says what it installs
@@ -74,6 +74,20 @@ group_vm()
 	EOF
 }
 
+group_uml()
+{
+	cat <<-EOF
+	linux-source-6.12	becomes the debug kernel, for user-mode Linux
+	gcc			compiles it
+	libc6-dev		it is a program
+	make			the same
+	flex			for its configuration
+	bison			the same
+	bc			for its build
+	xz-utils		unpacks the source
+	EOF
+}
+
 usage()
 {
 	sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
@@ -82,10 +96,10 @@ usage()
 list=
 for group in "${@:-all}"; do
 	case $group in
-	build | unit | vm) list+=$(group_"$group")$'\n' ;;
+	build | unit | vm | uml) list+=$(group_"$group")$'\n' ;;
 	all) list+=$(group_build; group_unit; group_vm)$'\n' ;;
 	-h | --help) usage; exit 0 ;;
-	*) echo "setup.sh: unknown group '$group' (build, unit, vm, all)" >&2; exit 2 ;;
+	*) echo "setup.sh: unknown group '$group' (build, unit, vm, uml, all)" >&2; exit 2 ;;
 	esac
 done
 

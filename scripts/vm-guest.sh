@@ -118,6 +118,21 @@ stop_at()
 	kill -KILL -- "-$2"
 }
 
+# What is lost is found at the second look: the first may see what is on its way.
+look_for_leaks()
+{
+	local leaks=/sys/kernel/debug/kmemleak
+
+	[ -w $leaks ] || return 0
+	echo scan >$leaks
+	sleep 6
+	echo scan >$leaks
+	head -n 60 $leaks | while IFS= read -r line; do
+		echo "leaks: $line" >/dev/kmsg
+	done
+	echo clear >$leaks
+}
+
 # run_test FILE: one TAP test, whose output is the section of the log that the first
 # line begins; one line of /out/results. Fails where the kernel is not to be trusted
 # with a further test.
@@ -160,6 +175,7 @@ run_test()
 	fi
 	rm -rf "/tmp/${name:?}"
 	sleep 0.1
+	look_for_leaks
 	if dmesg | sed "1,/$mark/d" | splats >/run/splats; then
 		echo "# $name: the kernel complained:"
 		sed 's/^/#   /' /run/splats | head -n 40

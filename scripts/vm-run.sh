@@ -12,7 +12,9 @@
 #
 # TEST is a file, or a pattern matched against the names in tests/vm/ (003, '0*').
 #
-#   --kernel V        6.12 (default), 6.1 or the full version of an installed image
+#   --kernel V        6.12 (default), 6.1, the full version of an installed image, or
+#                     uml: the debug kernel in user-mode Linux (uml-kernel.sh), without
+#                     QEMU, with one CPU, tests only
 #   --mem SIZE        memory (default 2G)          --cpus N     (default 2)
 #   --timeout S       limit of a test or program in seconds (default 300); a test
 #                     file may name its own in a line "# timeout: S"
@@ -75,6 +77,13 @@ done
 kver=$(pc_kernel_version "$kernel")
 [ -n "$kver" ] || die "no kernel image for '$kernel' in /boot: scripts/setup.sh vm"
 modules=${modules:-$PC_BUILD/$kver/ko}
+uml=
+if [ "$kernel" = uml ]; then
+	[ "$mode" = tests ] || die "--kernel uml runs tests only"
+	[ ${#disks[@]} = 0 ] || die "--kernel uml has no --disk"
+	uml=$(pc_uml_dir)
+	accel=uml cpus=1
+fi
 
 # --- which tests -----------------------------------------------------------
 
@@ -248,6 +257,14 @@ qemu=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 	-serial "file:$run/console")
 
 case $accel in
+uml)
+	# its memory is a file, where there is room for one
+	uml_tmp=/dev/shm
+	[ "$(df --output=avail -B1 $uml_tmp | tail -n 1)" -gt "$(numfmt --from=iec "$mem")" ] ||
+		uml_tmp=$PC_CACHE
+	args="loglevel=5 panic=-1 oops=panic pc.top=$PC_TOP pc.out=$run"
+	args+=" pc.lib=$uml/lib/modules/$kver mem=$mem con0=fd:0,fd:1 con=null ssl=null"
+	;;
 kvm)
 	qemu+=(-accel kvm -cpu host -smp "$cpus") ;;
 tcg | icount)
@@ -313,7 +330,13 @@ boot()
 	fi
 	tail -n +1 -f "$run/log" 2>/dev/null &
 	tail_pid=$!
-	"${qemu[@]}" -initrd "$initrd" -append "$args" </dev/null >"$run/qemu" 2>&1 &
+	if [ -n "$uml" ]; then
+		# shellcheck disable=SC2086
+		TMPDIR=$uml_tmp "$uml/linux" initrd="$initrd" $args </dev/null \
+			>"$run/console" 2>&1 &
+	else
+		"${qemu[@]}" -initrd "$initrd" -append "$args" </dev/null >"$run/qemu" 2>&1 &
+	fi
 	qemu_pid=$!
 	watch_guest
 	wait "$qemu_pid" 2>/dev/null || true

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # An exchange of policies that finds no memory, for the policy or for its taking over, is
 # refused by name and leaves the old policy at work; the cache stays as it is, and later the
-# exchange succeeds. (Each single allocation: 076, and the conformance suite.)
+# exchange succeeds. (Each single allocation: the conformance suite.)
 # timeout: 120
 # once: the same code on every kernel
 # shellcheck source=lib.sh
